@@ -1,4 +1,7 @@
-"""What the steward's mind needs from others: a runtime, host tools, a chat to read, receipts. Fulfilled by ``providers``."""
+"""What the steward's mind needs from others: a runtime, host tools, a chat to read, receipts.
+
+Fulfilled by ``providers``.
+"""
 
 from __future__ import annotations
 

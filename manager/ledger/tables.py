@@ -1,7 +1,7 @@
 """The tables of the steward's mind. No other room reads or writes them, but the inbox reads.
 
-Moments are milliseconds since 1970. Provider ids, message texts and event bodies are private and stand in tables of their
-own (marked so). The four axes belong to a revision; a request shows its newest.
+Moments are milliseconds since 1970. Provider ids, message texts and event bodies are private and stand in tables of
+their own (marked so). The four axes belong to a revision; a request shows its newest.
 """
 
 from __future__ import annotations

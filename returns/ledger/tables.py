@@ -1,8 +1,8 @@
 """The tables of the way back. No other room reads or writes them, but the inbox reads.
 
 Moments are milliseconds since 1970. ``lane`` keeps the cost of every pass to what is pending: it is NULL once a part is
-settled, and all queries of the pump start from it. Private things (chat, thread, message ids, bodies) stand in tables of
-their own.
+settled, and all queries of the pump start from it. Private things (chat, thread, message ids, bodies) stand in tables
+of their own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Topics that a commit announces.
 
-A ledger function says what it committed by ``announce``; the transaction port rings the subscribers of the topic once the
-commit is durable. A rolled-back closure may ring too: a wakeup is a hint to look, never a fact.
+A ledger function says what it committed by ``announce``; the transaction port rings the subscribers of the topic once
+the commit is durable. A rolled-back closure may ring too: a wakeup is a hint to look, never a fact.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from sqlalchemy import Connection
 
 RETURNS = "returns"
 """A part was queued, or an operator asked to look again."""
+
+RETURNS_SETTLED = "returns_settled"
+"""A part was settled: what was held because it might be our echo can be looked at."""
 
 TURNS = "turns"
 """A turn was queued."""
