@@ -1,0 +1,1 @@
+"""The database behind the transaction port of ``returns.ports``."""

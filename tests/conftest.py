@@ -1,0 +1,33 @@
+"""What every test gets: no connection leaves loopback."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+
+class BeyondLoopback(Exception):
+    """A test tried to reach something that is not on this machine."""
+
+
+def _is_local(address: object) -> bool:
+    if not isinstance(address, tuple):
+        return True  # a Unix socket's path
+    host = str(address[0])
+    return host.startswith("127.") or host in {"::1", "localhost"}
+
+
+@pytest.fixture(autouse=True)
+def loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Refuse every connection of this process beyond loopback."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        if not _is_local(address):
+            raise BeyondLoopback(f"a test connects to {address!r}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    yield
