@@ -34,8 +34,8 @@ class WorkspaceView:
     revision: str | None
     """The full commit that everything is read at; None outside git."""
     branch: str | None
-    uncommitted: bool
-    """There are changes that are not in ``revision``; they are mentioned, not quoted."""
+    uncommitted: bool | None
+    """There are changes that are not in ``revision``; they are mentioned, not quoted. None: it could not be learnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ class HostSession(Protocol):
         """Tracked files whose path contains ``fragment`` (case-insensitive)."""
         ...
 
-    async def search(self, text: str, *, whole_word: bool = False, limit: int = 50) -> Lines:
-        """Lines that contain ``text`` exactly, in every workspace."""
+    async def search(self, text: str, *, whole_word: bool = False, ignore_case: bool = False, limit: int = 50) -> Lines:
+        """Lines that contain ``text`` exactly (its case apart with ``ignore_case``), in every workspace."""
         ...
 
     async def read(self, workspace: str, path: str, *, start: int = 1, count: int = 60) -> Lines:

@@ -33,6 +33,8 @@ chats = Table(
     Column("private", Boolean, nullable=False),
     Column("external", Boolean),  # NULL: not known yet
     Column("state", String(12), nullable=False),  # active | left | disbanded
+    Column("state_at", BigInteger),  # when the event that set it happened: an older one changes nothing
+    Column("bot_name", String(120)),  # how people name the steward there, to take it out of an edited question
     Column("created_at", BigInteger, nullable=False),
     UniqueConstraint("app", "chat_id", name="chats_once"),
 )

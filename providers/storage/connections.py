@@ -46,15 +46,56 @@ def require_file(path: Path) -> None:
 
 
 def writing_engine(path: Path) -> Engine:
-    """An engine whose transactions write. Its connections are not pooled: each is owned by one thread."""
+    """An engine whose transactions write. Its connections are not pooled: each belongs to one thread."""
     engine = _engine(path)
-
-    @event.listens_for(engine, "connect")
-    def configure(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:  # pyright: ignore[reportUnusedFunction]
-        _configure(connection)
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
+    event.listen(engine, "connect", _prepare_writing)
+    event.listen(engine, "begin", _begin_writing)
     return engine
+
+
+def reading_engine(path: Path) -> Engine:
+    """An engine whose transactions read one consistent state and cannot write."""
+    engine = _engine(path)
+    event.listen(engine, "connect", _prepare_reading)
+    event.listen(engine, "begin", _begin_reading)
+    return engine
+
+
+def in_transaction(connection: Connection) -> bool:
+    """Whether SQLite itself says that a transaction is open."""
+    driver = connection.connection.driver_connection
+    return isinstance(driver, sqlite3.Connection) and driver.in_transaction
+
+
+def _engine(path: Path) -> Engine:
+    return create_engine(
+        URL.create("sqlite", database=str(path)),
+        poolclass=NullPool,
+        hide_parameters=True,  # they are ids and texts of people; an error may be logged
+        connect_args={"isolation_level": None, "cached_statements": STATEMENTS_KEPT},
+    )
+
+
+def _prepare_writing(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    cursor = connection.cursor()
+    for setting in SETTINGS:
+        cursor.execute(setting)
+    cursor.execute("PRAGMA journal_mode")
+    if cursor.fetchone() != ("wal",):  # stays in the file; setting it again needs a lock
+        cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.close()
+
+
+def _prepare_reading(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    cursor = connection.cursor()
+    for setting in (*SETTINGS, "PRAGMA query_only=ON"):
+        cursor.execute(setting)
+    cursor.close()
+
+
+def _begin_writing(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin_reading(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")

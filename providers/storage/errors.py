@@ -53,15 +53,27 @@ class UnsupportedDatabase(Exception):
 
 def storage_failure(error: BaseException) -> StorageUnavailable | None:
     """What to raise when ``error`` says that the storage failed; None when it is an error of the closure's own."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    if isinstance(cause, OSError):
-        return StorageUnavailable(f"the database file cannot be used: {cause.strerror}")
-    if not isinstance(cause, sqlite3.Error):
-        return None
-    reason = REASONS.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF)
+    reason = REASONS.get(_primary_code(error))
     return None if reason is None else StorageUnavailable(reason)
+
+
+def is_locked(error: BaseException) -> bool:
+    """Whether a transaction could not begin because another process held the database for too long."""
+    return _primary_code(error) == sqlite3.SQLITE_BUSY
 
 
 def as_unavailable(error: BaseException) -> StorageUnavailable:
     """Like ``storage_failure``, for errors outside any closure: whatever it is, the storage failed."""
+    if isinstance(error, (StorageUnavailable, NoDatabase)):
+        return StorageUnavailable(*error.args)  # each caller gets one of its own
+    if isinstance(error, OSError):
+        return StorageUnavailable(f"the database file cannot be used: {error.strerror}")
     return storage_failure(error) or StorageUnavailable(f"the database failed ({type(error).__name__})")
+
+
+def _primary_code(error: BaseException) -> int:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if not isinstance(cause, sqlite3.Error):
+        return sqlite3.SQLITE_OK
+    code: int = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_OK)  # absent where the driver itself refused
+    return code & 0xFF

@@ -1,0 +1,64 @@
+"""What ``/readyz`` looks at: the database, the pump and the turns, and each app's way to Lark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from gateway.http.health import Check, Finding, Level
+from providers.lark.reader import LarkReader
+from returns.ids import AppName, Millis
+from returns.ports import Clock, Transactions
+
+STALLED_MS = 45_000
+"""A loop looks at the database at least every 30 s."""
+LARK_KEPT_MS = 20_000
+
+
+def database_check(transactions: Transactions) -> Check:
+    """A commit is possible."""
+
+    def nothing(connection: Connection) -> None:
+        connection.exec_driver_sql("SELECT 1")
+
+    async def check() -> Finding:
+        await transactions.run(nothing)
+        return Finding(Level.OK, "Commits are possible.")
+
+    return check
+
+
+def loop_check(name: str, last_pass_at: Callable[[], Millis | None], clock: Clock) -> Check:
+    """A loop looked at the database lately."""
+
+    async def check() -> Finding:
+        seen = last_pass_at()
+        if seen is not None and clock.now() - seen < STALLED_MS:
+            return Finding(Level.OK, f"{name} looked at the database within the last {STALLED_MS // 1000} s.")
+        return Finding(Level.FAILED, f"{name} did not get to the database within the last {STALLED_MS // 1000} s.")
+
+    return check
+
+
+class LarkCheck:
+    """An app's way to Lark, asked for at most every 20 s."""
+
+    def __init__(self, reader: LarkReader, app: AppName, clock: Clock) -> None:
+        self._reader = reader
+        self._app = app
+        self._clock = clock
+        self._found: tuple[Millis, Finding] | None = None
+
+    async def __call__(self) -> Finding:
+        """Whether Lark knows the app's bot right now."""
+        if self._found is not None and 0 <= self._clock.now() - self._found[0] < LARK_KEPT_MS:
+            return self._found[1]
+        known = await self._reader.ask_own_id(self._app)
+        finding = (
+            Finding(Level.OK, "Lark answers for this app.")
+            if known is not None
+            else Finding(Level.FAILED, "Lark does not answer for this app: check domain, app_id, app_secret, network.")
+        )
+        self._found = (self._clock.now(), finding)
+        return finding

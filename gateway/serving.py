@@ -1,0 +1,73 @@
+"""Runs a gateway as a process: settings, log, signals, one sentence for each thing that can be wrong at start."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from gateway import policies
+from gateway.composition import open_gateway
+from gateway.http.logging import set_up
+from gateway.http.operator_token import OperatorTokenUnusable
+from gateway.http.server import AddressUnusable, PortInUse
+from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning
+from gateway.settings import Settings, SettingsError, load
+from gateway.settings_sources import find_file
+from providers.hosttools.workspaces import WorkspaceConflict, WorkspaceMissing
+from providers.lark.config import LarkAppInvalid
+from providers.storage.errors import DatabaseTooNew, UnsupportedDatabase
+from returns.ports import StorageUnavailable
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+CANNOT_START = (
+    AddressUnusable,
+    DataFolderUnusable,
+    DatabaseTooNew,
+    GatewayAlreadyRunning,
+    LarkAppInvalid,
+    OperatorTokenUnusable,
+    PortInUse,
+    StorageUnavailable,
+    UnsupportedDatabase,
+    WorkspaceConflict,
+    WorkspaceMissing,
+)
+
+
+def serve_until_stopped(config: Path | None, *, as_json: bool) -> int:
+    """Serve; the exit code: 0 stopped as told, 1 could not go on, 2 the configuration is wrong."""
+    try:
+        settings = load(config, os.environ, serving=True)
+        file = find_file(config, os.environ)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    set_up(policies.secrets_of(settings))
+    try:
+        asyncio.run(_serve(settings, file, as_json=as_json))
+    except CANNOT_START as error:
+        print(f"lark-steward cannot start: {error}", file=sys.stderr)
+        return FAILED
+    return DONE
+
+
+async def _serve(settings: Settings, config: Path | None, *, as_json: bool) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with open_gateway(settings, config) as gateway:
+        _say(gateway.url, [app.name for app in settings.apps], as_json=as_json)
+        await gateway.run(stop)
+
+
+def _say(url: str, apps: list[str], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"url": url, "apps": apps}), flush=True)
+        return
+    print(f"lark-steward listens on {url} for {', '.join(apps)}. Events: POST {url}/lark/events", flush=True)

@@ -1,0 +1,110 @@
+"""Chats: their shown names, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import cast
+
+from sqlalchemy import Connection, RowMapping, select, update
+
+from manager.ledger.inserting import insert_new
+from manager.ledger.tables import chats
+from returns.ids import AppName, ChatId, Millis
+
+
+class ChatState(Enum):
+    """Whether the steward is in a chat."""
+
+    ACTIVE = "active"
+    """The bot is in it, as far as is known."""
+    LEFT = "left"
+    """The bot was removed; it comes back by being added, or by a later message from there."""
+    DISBANDED = "disbanded"
+    """The chat ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A chat. Private: ``chat_id``, ``bot_name``."""
+
+    chat_ref: str
+    app: AppName
+    chat_id: ChatId
+    private: bool
+    external: bool | None
+    """None: not known yet."""
+    state: ChatState
+    state_at: Millis | None
+    bot_name: str | None
+
+
+def find(connection: Connection, app: AppName, chat_id: ChatId) -> Chat | None:
+    """The chat, if it was seen before."""
+    row = connection.execute(select(chats).where(chats.c.app == app, chats.c.chat_id == chat_id)).mappings().first()
+    return None if row is None else _chat(row)
+
+
+def get(connection: Connection, chat_ref: str) -> Chat | None:
+    """The chat of a shown name."""
+    row = connection.execute(select(chats).where(chats.c.chat_ref == chat_ref)).mappings().first()
+    return None if row is None else _chat(row)
+
+
+def find_or_create(
+    connection: Connection,
+    app: AppName,
+    chat_id: ChatId,
+    *,
+    private: bool,
+    new_id: Callable[[str], str],
+    now: Millis,
+) -> Chat:
+    """The chat, made if it is new."""
+    chat = find(connection, app, chat_id)
+    if chat is not None:
+        return chat
+    row = {
+        "chat_ref": new_id("c"),
+        "app": app,
+        "chat_id": chat_id,
+        "private": private,
+        "state": ChatState.ACTIVE.value,
+        "created_at": now,
+    }
+    insert_new(connection, chats, [row])
+    return find_or_create(connection, app, chat_id, private=private, new_id=new_id, now=now)
+
+
+def enter(connection: Connection, chat: Chat, state: ChatState, at: Millis) -> bool:
+    """Note where the bot stands since ``at``; an older event than the last one changes nothing (False)."""
+    if chat.state_at is not None and at < chat.state_at:
+        return False
+    values = {"state": state.value, "state_at": at}
+    connection.execute(update(chats).where(chats.c.chat_ref == chat.chat_ref).values(**values))
+    return True
+
+
+def learn_external(connection: Connection, chat_ref: str, *, external: bool) -> None:
+    """Note whether the chat reaches into another tenant."""
+    connection.execute(update(chats).where(chats.c.chat_ref == chat_ref).values(external=external))
+
+
+def learn_bot_name(connection: Connection, chat: Chat, name: str | None) -> None:
+    """Note how people name the steward there."""
+    if name is not None and name != chat.bot_name:
+        connection.execute(update(chats).where(chats.c.chat_ref == chat.chat_ref).values(bot_name=name[:120]))
+
+
+def _chat(get: RowMapping) -> Chat:
+    return Chat(
+        chat_ref=cast("str", get["chat_ref"]),
+        app=AppName(cast("str", get["app"])),
+        chat_id=ChatId(cast("str", get["chat_id"])),
+        private=bool(get["private"]),
+        external=cast("bool | None", get["external"]),
+        state=ChatState(get["state"]),
+        state_at=cast("Millis | None", get["state_at"]),
+        bot_name=cast("str | None", get["bot_name"]),
+    )

@@ -1,0 +1,67 @@
+"""Conversations: a chat, or a thread in one. A reply in a chat makes no thread; only a thread's own id does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select, update
+
+from manager.ids import ConversationId
+from manager.ledger.inserting import insert_new
+from manager.ledger.tables import conversations
+from returns.ids import Millis, ThreadId
+
+NO_THREAD = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation by its shown name."""
+
+    conversation_id: ConversationId
+    chat_ref: str
+    answered_at: Millis | None
+    """When the steward first answered there."""
+
+
+def find(connection: Connection, chat_ref: str, thread: ThreadId | None) -> Conversation | None:
+    """The conversation, if it was seen before."""
+    row = connection.execute(
+        select(conversations.c.conversation_id, conversations.c.answered_at).where(
+            conversations.c.chat_ref == chat_ref, conversations.c.thread_id == (thread or NO_THREAD)
+        )
+    ).first()
+    return None if row is None else Conversation(ConversationId(row.conversation_id), chat_ref, row.answered_at)
+
+
+def find_or_create(
+    connection: Connection, chat_ref: str, thread: ThreadId | None, *, new_id: Callable[[str], str], now: Millis
+) -> Conversation:
+    """The conversation, made if it is new."""
+    conversation = find(connection, chat_ref, thread)
+    if conversation is not None:
+        return conversation
+    row = {
+        "conversation_id": chat_ref if thread is None else f"{chat_ref}.{new_id('t')}"[:80],
+        "chat_ref": chat_ref,
+        "thread_id": thread or NO_THREAD,
+        "created_at": now,
+    }
+    insert_new(connection, conversations, [row])
+    return find_or_create(connection, chat_ref, thread, new_id=new_id, now=now)
+
+
+def chat_of(connection: Connection, conversation: ConversationId) -> str | None:
+    """The shown name of a conversation's chat."""
+    query = select(conversations.c.chat_ref).where(conversations.c.conversation_id == conversation)
+    return connection.execute(query).scalar()
+
+
+def mark_answered(connection: Connection, conversation: ConversationId, now: Millis) -> None:
+    """Note that the steward answers there; the first time stays."""
+    connection.execute(
+        update(conversations)
+        .where(conversations.c.conversation_id == conversation, conversations.c.answered_at.is_(None))
+        .values(answered_at=now)
+    )

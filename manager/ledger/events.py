@@ -1,0 +1,157 @@
+"""Events as they arrived, and the keys by which each is taken once.
+
+A key is claimed in the transaction that stores what the event leads to, so that of any number of copies, on any number
+of gateways, exactly one leads to anything. Keys are kept for good here; housekeeping may drop them after seven days.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from manager.decisions.inbound import Envelope
+from manager.ids import RequestId
+from manager.ledger.inserting import insert_new
+from manager.ledger.tables import event_bodies, event_keys, events
+from returns.ids import AppName, Millis
+from returns.ledger.wakeups import announce
+
+HELD_EVENTS = "held_events"
+"""The topic of events that wait to be judged again."""
+
+LONGEST_KEY = 200
+LONGEST_NAME = 120
+LONGEST_TYPE = 80
+
+
+class EventState(Enum):
+    """What became of an event."""
+
+    ACCEPTED = "accepted"
+    """It led to a turn, a correction or a change of a chat."""
+    IGNORED = "ignored"
+    """It asks nothing of the steward; ``reason`` says why."""
+    HELD = "held"
+    """Not known yet; it is judged again. Its body is kept until then."""
+    PARKED = "parked"
+    """Of a known type and not as documented; its body is kept for whoever looks at it."""
+    LATE = "late"
+    """Answered and said to be late, or a control word that expired."""
+    ALARM = "alarm"
+    """Another body under the name of an event that was taken before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who took a key."""
+
+    seq: int
+    body_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldEvent:
+    """An event to be judged again."""
+
+    seq: int
+    app: AppName
+    body: str
+    received_at: Millis
+
+
+def key(kind: str, value: str) -> str:
+    """The key of one kind for a value; a value that is too long stands as its digest."""
+    plain = f"{kind}:{value}"
+    return plain if len(plain) <= LONGEST_KEY else f"{kind}:sha256:{hashlib.sha256(value.encode()).hexdigest()}"
+
+
+def claims(connection: Connection, app: AppName, keys: Sequence[str]) -> dict[str, Claim]:
+    """Those of the keys that are taken, and by whom."""
+    query = select(event_keys.c.key, event_keys.c.seq, event_keys.c.body_digest)
+    rows = connection.execute(query.where(event_keys.c.app == app, event_keys.c.key.in_(keys)))
+    return {row.key: Claim(row.seq, row.body_digest) for row in rows}
+
+
+def claim(connection: Connection, app: AppName, keys: Sequence[str], taken: Claim, now: Millis) -> bool:
+    """Take all the keys; False when somebody else took one at the same time (then roll back)."""
+    rows = [{"app": app, "key": one, "seq": taken.seq, "body_digest": taken.body_digest, "at": now} for one in keys]
+    return insert_new(connection, event_keys, rows) == len(rows)
+
+
+def store(
+    connection: Connection,
+    envelope: Envelope,
+    state: EventState,
+    reason: str | None,
+    now: Millis,
+    request: RequestId | None = None,
+) -> int:
+    """Store an event; its sequence number."""
+    result = connection.execute(
+        insert(events).values(
+            app=envelope.app,
+            event_id=envelope.event_id[:LONGEST_NAME],
+            event_type=envelope.event_type[:LONGEST_TYPE],
+            state=state.value,
+            reason=reason,
+            created_at=envelope.created_at,
+            received_at=now,
+            request_id=request,
+            body_digest=envelope.body_digest,
+        )
+    )
+    seq: int = result.inserted_primary_key[0] if result.inserted_primary_key else 0
+    return seq
+
+
+def settle(
+    connection: Connection, seq: int, state: EventState, reason: str | None = None, request: RequestId | None = None
+) -> None:
+    """Say what became of an event that is being taken or judged again."""
+    connection.execute(
+        update(events).where(events.c.seq == seq).values(state=state.value, reason=reason, request_id=request)
+    )
+
+
+def hold(connection: Connection, seq: int, body: str) -> None:
+    """Keep what a held event is judged by, and ring for it."""
+    keep_body(connection, seq, body)
+    announce(connection, HELD_EVENTS)
+
+
+def keep_body(connection: Connection, seq: int, body: str) -> None:
+    """Keep what the event said."""
+    connection.execute(insert(event_bodies).values(seq=seq, body=body))
+
+
+def drop_body(connection: Connection, seq: int) -> None:
+    """Forget what the event said."""
+    connection.execute(delete(event_bodies).where(event_bodies.c.seq == seq))
+
+
+def is_held(connection: Connection, seq: int) -> bool:
+    """Whether the event still waits to be judged again."""
+    return connection.execute(select(events.c.state).where(events.c.seq == seq)).scalar() == EventState.HELD.value
+
+
+def was_late(connection: Connection, seq: int) -> bool:
+    """Whether the event came late."""
+    return connection.execute(select(events.c.state).where(events.c.seq == seq)).scalar() == EventState.LATE.value
+
+
+def held(connection: Connection, after: int, limit: int) -> tuple[HeldEvent, ...]:
+    """Held events behind the sequence number ``after``, oldest first."""
+    query = (
+        select(events.c.seq, events.c.app, events.c.received_at, event_bodies.c.body)
+        .join(event_bodies, event_bodies.c.seq == events.c.seq)
+        .where(events.c.state == EventState.HELD.value, events.c.seq > after)
+        .order_by(events.c.seq)
+        .limit(limit)
+    )
+    return tuple(
+        HeldEvent(row.seq, AppName(row.app), row.body, Millis(row.received_at)) for row in connection.execute(query)
+    )

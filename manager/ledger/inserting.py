@@ -1,0 +1,14 @@
+"""Insert what is not there yet, on every database that we use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, Table
+from sqlalchemy.dialects import postgresql, sqlite
+
+
+def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> int:
+    """Insert the rows whose keys are free, leave the others as they are; how many were inserted."""
+    maker = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    return connection.execute(maker(table).values([dict(row) for row in rows]).on_conflict_do_nothing()).rowcount

@@ -1,0 +1,272 @@
+"""Requests: an identity with monotonic revisions, and the route that each question came along.
+
+A request shows its newest revision. Opening a revision ends the older ones; what nobody was told yet of them is
+superseded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import cast
+
+from sqlalchemy import Connection, insert, select, update
+
+from manager.decisions.brief import Brief
+from manager.decisions.decision import Audience
+from manager.decisions.language import Language
+from manager.decisions.work import Work, WorkEvent
+from manager.ids import ConversationId, PeerId, RequestId
+from manager.ledger import revisions
+from manager.ledger.facts import record
+from manager.ledger.revisions import RevisionView
+from manager.ledger.routes import QuestionRoute, keep_route, request_of_message, route_of
+from manager.ledger.tables import facts, question_routes, requests
+from returns.ids import AppName, MessageId, Millis, SubjectId
+from returns.ledger.outbox import supersede_unattempted
+from returns.ledger.wakeups import REQUESTS, announce
+
+__all__ = [
+    "Cancellation",
+    "QuestionRoute",
+    "RequestView",
+    "acknowledge_cancel",
+    "cancel",
+    "cancel_requested",
+    "create_child",
+    "create_request",
+    "current",
+    "mark_recalled",
+    "open_revision",
+    "request_of_message",
+    "route_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestView:
+    """A request with its newest revision."""
+
+    request_id: RequestId
+    conversation_id: ConversationId
+    app: AppName
+    private: bool
+    revision: int
+    asked_at: Millis
+    language: Language
+    late: bool
+    intent: str
+    parent_id: RequestId | None
+    from_peer: PeerId | None
+    depth: int
+    newest: RevisionView
+
+    @property
+    def audience(self) -> Audience:
+        """Who may be told."""
+        return Audience.PRIVATE if self.private else Audience.SHARED
+
+
+class Cancellation(Enum):
+    """What came of the wish to cancel."""
+
+    CANCELLED = "cancelled"
+    """Nobody was in the middle of it."""
+    REQUESTED = "cancel_requested"
+    """A peer has it before it and is told with its next write."""
+    FINAL = "already_final"
+    """There was nothing left to cancel."""
+
+
+def create_request(
+    connection: Connection,
+    *,
+    request_id: RequestId,
+    conversation_id: ConversationId,
+    app: AppName,
+    private: bool,
+    asked_at: Millis,
+    language: str,
+    late: bool,
+    question: str,
+    brief: Brief,
+    route: QuestionRoute,
+    now: Millis,
+) -> None:
+    """Write a request with its first revision and the route of its question."""
+    connection.execute(
+        insert(requests).values(
+            request_id=request_id,
+            conversation_id=conversation_id,
+            app=app,
+            private=private,
+            revision=1,
+            asked_at=asked_at,
+            language=language,
+            late=late,
+        )
+    )
+    revisions.add(connection, request_id, 1, question, brief, now)
+    keep_route(connection, request_id, 1, route)
+    record(connection, request_id, 1, now, "received", {"late": late})
+
+
+def create_child(
+    connection: Connection,
+    *,
+    request_id: RequestId,
+    parent: RequestView,
+    from_peer: PeerId,
+    intent: str,
+    brief: Brief,
+    now: Millis,
+) -> RevisionView:
+    """Write a request of one peer to another under ``parent``; it has no route, for its result is read, not told."""
+    connection.execute(
+        insert(requests).values(
+            request_id=request_id,
+            conversation_id=parent.conversation_id,
+            app=parent.app,
+            private=parent.private,
+            revision=1,
+            asked_at=now,
+            language=parent.language,
+            late=False,
+            intent=intent,
+            parent_id=parent.request_id,
+            from_peer=from_peer,
+            depth=parent.depth + 1,
+        )
+    )
+    view = revisions.add(connection, request_id, 1, brief.purpose, brief, now)
+    record(connection, request_id, 1, now, "received", {"late": False, "parent": parent.request_id})
+    return view
+
+
+def open_revision(
+    connection: Connection, request_id: RequestId, *, question: str, brief: Brief, route: QuestionRoute, now: Millis
+) -> int:
+    """Write the next revision and return its number; older answers that were never attempted become superseded.
+
+    Raises ``LookupError`` if there is no such request.
+    """
+    view = current(connection, request_id, lock=True)
+    if view is None:
+        raise LookupError("There is no such request.")
+    revision = view.revision + 1
+    if view.newest.work is Work.OPEN:
+        _end(connection, view.newest, now, by="correction", reason=f"revision {revision}")
+    revisions.add(connection, request_id, revision, question, brief, now)
+    connection.execute(update(requests).where(requests.c.request_id == request_id).values(revision=revision))
+    keep_route(connection, request_id, revision, route)
+    superseded = supersede_unattempted(connection, SubjectId(request_id), before_revision=revision, now=now)
+    record(connection, request_id, revision, now, "corrected", {"superseded": superseded})
+    announce(connection, REQUESTS)
+    return revision
+
+
+def current(connection: Connection, request_id: RequestId, *, lock: bool = False) -> RequestView | None:
+    """The request with its newest revision, or None; ``lock`` keeps other writers out."""
+    query = select(requests).where(requests.c.request_id == request_id)
+    get = connection.execute(query.with_for_update() if lock else query).mappings().first()
+    if get is None:
+        return None
+    newest = revisions.load(connection, request_id, cast("int", get["revision"]), lock=lock)
+    if newest is None:
+        return None
+    return RequestView(
+        request_id=request_id,
+        conversation_id=ConversationId(cast("str", get["conversation_id"])),
+        app=AppName(cast("str", get["app"])),
+        private=bool(get["private"]),
+        revision=newest.revision,
+        asked_at=Millis(cast("int", get["asked_at"])),
+        language=cast("Language", get["language"]),
+        late=bool(get["late"]),
+        intent=cast("str", get["intent"]),
+        parent_id=cast("RequestId | None", get["parent_id"]),
+        from_peer=cast("PeerId | None", get["from_peer"]),
+        depth=cast("int", get["depth"]),
+        newest=newest,
+    )
+
+
+def mark_recalled(
+    connection: Connection, app: AppName, message_id: MessageId, now: Millis, *, say_nothing: bool = True
+) -> tuple[RequestId, int] | None:
+    """Note that a question was taken back; returns what it had opened, or None for a message that opened nothing.
+
+    With ``say_nothing`` (``returns.recalled_question``) an answer that was never attempted is superseded and the work
+    is cancelled: at once where nobody has it, else by asking the peer that has it. The second time does nothing.
+    """
+    found = request_of_message(connection, app, message_id)
+    if found is None:
+        return None
+    request_id, revision = found
+    marked = connection.execute(
+        update(question_routes)
+        .where(
+            question_routes.c.request_id == request_id,
+            question_routes.c.revision == revision,
+            question_routes.c.recalled_at.is_(None),
+        )
+        .values(recalled_at=now)
+    )
+    if marked.rowcount == 0:
+        return found
+    record(connection, request_id, revision, now, "question_recalled")
+    view = current(connection, request_id, lock=True)
+    if not say_nothing or view is None or view.revision != revision:
+        return found
+    superseded = supersede_unattempted(connection, SubjectId(request_id), before_revision=revision + 1, now=now)
+    if view.newest.work is Work.OPEN:
+        _end(connection, view.newest, now, by="recall", reason="the question was recalled")
+    elif superseded and view.newest.work is not Work.CANCELLED:
+        revisions.work(connection, view.newest, WorkEvent.WITHDRAW)
+        record(connection, request_id, revision, now, "cancelled", {"by": "recall"})
+    announce(connection, REQUESTS)
+    return found
+
+
+def cancel(connection: Connection, request_id: RequestId, now: Millis, *, by: str, reason: str) -> Cancellation:
+    """End what is open of the newest revision. Raises ``LookupError`` if there is no such request."""
+    view = current(connection, request_id, lock=True)
+    if view is None:
+        raise LookupError("There is no such request.")
+    if view.newest.work is not Work.OPEN:
+        return Cancellation.FINAL
+    supersede_unattempted(connection, SubjectId(request_id), before_revision=view.revision + 1, now=now)
+    announce(connection, REQUESTS)
+    return _end(connection, view.newest, now, by=by, reason=reason)
+
+
+def cancel_requested(connection: Connection, request_id: RequestId, revision: int) -> bool:
+    """Whether somebody wished to cancel this revision while its peer had it."""
+    row = connection.execute(
+        select(facts.c.seq)
+        .where(
+            facts.c.request_id == request_id,
+            facts.c.revision == revision,
+            facts.c.fact == Cancellation.REQUESTED.value,
+        )
+        .limit(1)
+    ).first()
+    return row is not None
+
+
+def acknowledge_cancel(connection: Connection, view: RevisionView, now: Millis) -> None:
+    """The receiver's next write came: what was asked to be cancelled is cancelled now."""
+    revisions.work(connection, view, WorkEvent.CANCEL)
+    record(connection, view.request_id, view.revision, now, "cancelled", {"by": "receiver"})
+    announce(connection, REQUESTS)
+
+
+def _end(connection: Connection, view: RevisionView, now: Millis, *, by: str, reason: str) -> Cancellation:
+    detail: dict[str, str | int | bool | None] = {"by": by, "reason": reason}
+    if view.attempt_id is None:
+        revisions.work(connection, view, WorkEvent.CANCEL)
+        record(connection, view.request_id, view.revision, now, Cancellation.CANCELLED.value, detail)
+        return Cancellation.CANCELLED
+    if not cancel_requested(connection, view.request_id, view.revision):
+        record(connection, view.request_id, view.revision, now, Cancellation.REQUESTED.value, detail)
+    return Cancellation.REQUESTED

@@ -1,0 +1,244 @@
+"""One revision of a request: its axes, its brief, its result. Every move is guarded by the state it leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from sqlalchemy import Connection, RowMapping, insert, select, update
+
+from manager.decisions import assessment as assessments
+from manager.decisions import assignment as assignments
+from manager.decisions import brief as briefs
+from manager.decisions import work as works
+from manager.decisions.assessment import Assessment, AssessmentEvent
+from manager.decisions.assignment import Assignment, AssignmentEvent
+from manager.decisions.brief import Brief
+from manager.decisions.work import Work, WorkEvent
+from manager.ids import AttemptId, PeerId, RequestId
+from manager.ledger.tables import revision_bodies, revisions
+from returns.ids import Millis
+
+
+class RevisionMoved(Exception):
+    """The revision is not in the state that was read; nothing of this transaction is kept. Read again."""
+
+    code = "revision_moved"
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionView:
+    """A revision as it stands."""
+
+    request_id: RequestId
+    revision: int
+    receiver: PeerId | None
+    assignment: Assignment
+    assessment: Assessment
+    work: Work
+    accepted_scope: str | None
+    remaining: str | None
+    reason: str | None
+    resume_condition: str | None
+    owner: str | None
+    due_at: Millis | None
+    created_at: Millis
+    stored_at: Millis | None
+    attempt_id: AttemptId | None
+    """The presentation that speaks for the receiver."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssessmentText:
+    """What stands beside an assessment."""
+
+    accepted_scope: str | None = None
+    remaining: str | None = None
+    reason: str | None = None
+    resume_condition: str | None = None
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionBody:
+    """A revision's private part."""
+
+    question: str
+    brief: Brief
+    result: Mapping[str, object] | None
+
+
+def add(
+    connection: Connection, request: RequestId, revision: int, question: str, brief: Brief, now: Millis
+) -> RevisionView:
+    """Write a new revision and return it: nobody's, not assessed, open."""
+    connection.execute(
+        insert(revisions).values(
+            request_id=request,
+            revision=revision,
+            assignment=Assignment.UNASSIGNED.value,
+            assessment=Assessment.PENDING.value,
+            work=Work.OPEN.value,
+            created_at=now,
+        )
+    )
+    connection.execute(
+        insert(revision_bodies).values(
+            request_id=request, revision=revision, question=question, brief=briefs.to_json(brief)
+        )
+    )
+    return RevisionView(
+        request_id=request,
+        revision=revision,
+        receiver=None,
+        assignment=Assignment.UNASSIGNED,
+        assessment=Assessment.PENDING,
+        work=Work.OPEN,
+        accepted_scope=None,
+        remaining=None,
+        reason=None,
+        resume_condition=None,
+        owner=None,
+        due_at=None,
+        created_at=now,
+        stored_at=None,
+        attempt_id=None,
+    )
+
+
+def load(connection: Connection, request: RequestId, revision: int, *, lock: bool = False) -> RevisionView | None:
+    """The revision, or None; ``lock`` keeps other writers out until the transaction ends."""
+    query = select(revisions).where(revisions.c.request_id == request, revisions.c.revision == revision)
+    row = connection.execute(query.with_for_update() if lock else query).mappings().first()
+    return None if row is None else view_of(row)
+
+
+def earlier(connection: Connection, request: RequestId, before: int) -> tuple[RevisionView, ...]:
+    """The revisions before ``before``, oldest first."""
+    query = (
+        select(revisions)
+        .where(revisions.c.request_id == request, revisions.c.revision < before)
+        .order_by(revisions.c.revision)
+    )
+    return tuple(view_of(row) for row in connection.execute(query).mappings())
+
+
+def body(connection: Connection, request: RequestId, revision: int) -> RevisionBody:
+    """The revision's question, brief and result. Raises ``LookupError`` if there is no such revision."""
+    row = connection.execute(
+        select(revision_bodies.c.question, revision_bodies.c.brief, revision_bodies.c.result).where(
+            revision_bodies.c.request_id == request, revision_bodies.c.revision == revision
+        )
+    ).first()
+    if row is None:
+        raise LookupError("There is no such revision.")
+    result = cast("str | None", row.result)
+    return RevisionBody(
+        question=cast("str", row.question),
+        brief=briefs.from_json(cast("str", row.brief)),
+        result=None if result is None else cast("dict[str, object]", json.loads(result)),
+    )
+
+
+def write_brief(connection: Connection, request: RequestId, revision: int, brief: Brief) -> None:
+    """Complete the brief of a revision that is not handed over yet."""
+    connection.execute(
+        update(revision_bodies)
+        .where(revision_bodies.c.request_id == request, revision_bodies.c.revision == revision)
+        .values(brief=briefs.to_json(brief))
+    )
+
+
+def write_result(connection: Connection, request: RequestId, revision: int, result: Mapping[str, object]) -> None:
+    """Keep a revision's result."""
+    connection.execute(
+        update(revision_bodies)
+        .where(revision_bodies.c.request_id == request, revision_bodies.c.revision == revision)
+        .values(result=json.dumps(dict(result), ensure_ascii=False))
+    )
+
+
+def assign_and_store(connection: Connection, view: RevisionView, receiver: PeerId, now: Millis) -> None:
+    """Give the revision to a peer and store it there. Raises ``IllegalMove``, ``RevisionMoved``."""
+    assigned = assignments.move(view.assignment, AssignmentEvent.ASSIGN)
+    stored = assignments.move(assigned, AssignmentEvent.STORE)
+    _guarded(
+        connection,
+        view,
+        {"assignment": view.assignment.value},
+        {"assignment": stored.value, "receiver": receiver, "stored_at": now},
+    )
+
+
+def present(connection: Connection, view: RevisionView, attempt: AttemptId) -> Assignment:
+    """Note that a turn of the receiver has it; returns the new state. Raises ``IllegalMove``, ``RevisionMoved``."""
+    after = assignments.move(view.assignment, AssignmentEvent.PRESENT)
+    _guarded(
+        connection,
+        view,
+        {"assignment": view.assignment.value},
+        {"assignment": after.value, "attempt_id": attempt},
+    )
+    return after
+
+
+def assess(connection: Connection, view: RevisionView, event: AssessmentEvent, text: AssessmentText) -> Assessment:
+    """Keep an assessment; returns the new state. Raises ``IllegalMove``, ``RevisionMoved``."""
+    after = assessments.move(view.assessment, event)
+    _guarded(
+        connection,
+        view,
+        {"assessment": view.assessment.value},
+        {
+            "assessment": after.value,
+            "accepted_scope": text.accepted_scope,
+            "remaining": text.remaining,
+            "reason": text.reason,
+            "resume_condition": text.resume_condition,
+            "owner": text.owner,
+        },
+    )
+    return after
+
+
+def work(connection: Connection, view: RevisionView, event: WorkEvent) -> Work:
+    """Move the work; returns the new state. Raises ``IllegalMove``, ``RevisionMoved``."""
+    after = works.move(view.work, event)
+    _guarded(connection, view, {"work": view.work.value}, {"work": after.value})
+    return after
+
+
+def view_of(get: RowMapping) -> RevisionView:
+    """The view of a row of ``revisions``."""
+    return RevisionView(
+        request_id=RequestId(cast("str", get["request_id"])),
+        revision=cast("int", get["revision"]),
+        receiver=cast("PeerId | None", get["receiver"]),
+        assignment=Assignment(get["assignment"]),
+        assessment=Assessment(get["assessment"]),
+        work=Work(get["work"]),
+        accepted_scope=cast("str | None", get["accepted_scope"]),
+        remaining=cast("str | None", get["remaining"]),
+        reason=cast("str | None", get["reason"]),
+        resume_condition=cast("str | None", get["resume_condition"]),
+        owner=cast("str | None", get["owner"]),
+        due_at=cast("Millis | None", get["due_at"]),
+        created_at=cast("Millis", get["created_at"]),
+        stored_at=cast("Millis | None", get["stored_at"]),
+        attempt_id=cast("AttemptId | None", get["attempt_id"]),
+    )
+
+
+def _guarded(
+    connection: Connection, view: RevisionView, leaves: Mapping[str, str], values: Mapping[str, object]
+) -> None:
+    conditions = [revisions.c[name] == value for name, value in leaves.items()]
+    moved = connection.execute(
+        update(revisions)
+        .where(revisions.c.request_id == view.request_id, revisions.c.revision == view.revision, *conditions)
+        .values(dict(values))
+    )
+    if moved.rowcount != 1:
+        raise RevisionMoved("The revision was moved by somebody else; read it again.")

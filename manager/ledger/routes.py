@@ -1,0 +1,108 @@
+"""The route that each question came along: written once, when it is received. Private."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from sqlalchemy import Connection, insert, select
+
+from manager.ids import ConversationId, OpenId, RequestId
+from manager.ledger.tables import chats, conversations, question_routes, requests
+from returns.ids import AppName, ChatId, MessageId, ThreadId
+
+_ACTIVE = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRoute:
+    """Where a question came from: written once, when it is received. Private."""
+
+    app: AppName
+    chat_id: ChatId
+    thread_id: ThreadId | None
+    message_id: MessageId
+    sender_open_id: OpenId | None
+    content_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """What decides whether an answer may still go back along its route."""
+
+    conversation_id: ConversationId
+    chat_active: bool
+    """The bot is in the chat, as far as is known."""
+    recalled: bool
+    """The question was taken back."""
+
+
+def keep_route(connection: Connection, request_id: RequestId, revision: int, route: QuestionRoute) -> None:
+    """Write the route of a revision's question."""
+    connection.execute(
+        insert(question_routes).values(
+            request_id=request_id,
+            revision=revision,
+            app=route.app,
+            chat_id=route.chat_id,
+            thread_id=route.thread_id,
+            message_id=route.message_id,
+            sender_open_id=route.sender_open_id,
+            content_digest=route.content_digest,
+        )
+    )
+
+
+def route_of(connection: Connection, request_id: RequestId, revision: int) -> QuestionRoute | None:
+    """The route of a revision's question; None for a peer's child request, which has none."""
+    get = (
+        connection.execute(
+            select(question_routes).where(
+                question_routes.c.request_id == request_id, question_routes.c.revision == revision
+            )
+        )
+        .mappings()
+        .first()
+    )
+    if get is None:
+        return None
+    return QuestionRoute(
+        app=AppName(cast("str", get["app"])),
+        chat_id=ChatId(cast("str", get["chat_id"])),
+        thread_id=cast("ThreadId | None", get["thread_id"]),
+        message_id=MessageId(cast("str", get["message_id"])),
+        sender_open_id=cast("OpenId | None", get["sender_open_id"]),
+        content_digest=cast("str", get["content_digest"]),
+    )
+
+
+def request_of_message(connection: Connection, app: AppName, message_id: MessageId) -> tuple[RequestId, int] | None:
+    """The request and revision that a question's message opened."""
+    row = connection.execute(
+        select(question_routes.c.request_id, question_routes.c.revision)
+        .where(question_routes.c.app == app, question_routes.c.message_id == message_id)
+        .order_by(question_routes.c.revision.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    return RequestId(cast("str", row.request_id)), cast("int", row.revision)
+
+
+def way_back(connection: Connection, request_id: RequestId, revision: int) -> WayBack | None:
+    """The state of a revision's route, by keys alone; None where the revision came along none."""
+    row = connection.execute(
+        select(conversations.c.conversation_id, chats.c.state, question_routes.c.recalled_at)
+        .select_from(question_routes)
+        .join(requests, requests.c.request_id == question_routes.c.request_id)
+        .join(conversations, conversations.c.conversation_id == requests.c.conversation_id)
+        .join(chats, chats.c.chat_ref == conversations.c.chat_ref)
+        .where(question_routes.c.request_id == request_id, question_routes.c.revision == revision)
+    ).first()
+    if row is None:
+        return None
+    return WayBack(
+        conversation_id=ConversationId(cast("str", row.conversation_id)),
+        chat_active=row.state == _ACTIVE,
+        recalled=row.recalled_at is not None,
+    )

@@ -1,0 +1,25 @@
+"""Sentences that a person is told only once."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select
+
+from manager.ids import OpenId
+from manager.ledger.inserting import insert_new
+from manager.ledger.tables import told_once
+from returns.ids import AppName, Millis
+
+NOT_OWNER = "not_owner"
+
+
+def was_told(connection: Connection, app: AppName, person: OpenId, what: str) -> bool:
+    """Whether the person was told."""
+    query = select(told_once.c.at).where(
+        told_once.c.app == app, told_once.c.open_id == person, told_once.c.what == what
+    )
+    return connection.execute(query).first() is not None
+
+
+def tell(connection: Connection, app: AppName, person: OpenId, what: str, now: Millis) -> bool:
+    """Note that the person is told now; False when somebody told them before."""
+    return insert_new(connection, told_once, [{"app": app, "open_id": person, "what": what, "at": now}]) == 1

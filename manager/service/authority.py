@@ -1,0 +1,40 @@
+"""May this still be told? Asked inside the transaction of the attempt and of the verification."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from sqlalchemy import Connection
+
+from manager.ids import RequestId
+from manager.ledger import grants, routes
+from manager.ledger.grants import Converse
+from returns.ids import SubjectId
+from returns.ports import Clock, Verdict
+
+
+class StewardAuthority:
+    """Implements ``returns.ports.Authority``: the chat, the question and the grant, each as it is now."""
+
+    __slots__ = ("_clock", "_recalled_question")
+
+    def __init__(self, recalled_question: Literal["say_nothing", "answer_in_chat"], clock: Clock) -> None:
+        self._recalled_question = recalled_question
+        self._clock = clock
+
+    def verdict(self, connection: Connection, subject: SubjectId, revision: int) -> Verdict:
+        """Whether the answer to this revision of the subject may be told along its route.
+
+        A conversation without any grant is one that was not admitted: what is owed there is only the sentence that
+        says so. A revision without a route is told to nobody.
+        """
+        way = routes.way_back(connection, RequestId(cast("str", subject)), revision)
+        if way is None:
+            return Verdict.REVOKED
+        if not way.chat_active:
+            return Verdict.ROUTE_GONE
+        if grants.may_converse(connection, way.conversation_id, self._clock.now()) is Converse.REVOKED:
+            return Verdict.REVOKED
+        if way.recalled and self._recalled_question == "say_nothing":
+            return Verdict.QUESTION_RECALLED
+        return Verdict.ALLOWED

@@ -1,0 +1,22 @@
+"""What a chat is, asked of the provider once: whether it reaches into another tenant, and whether the bot is in it."""
+
+from __future__ import annotations
+
+from manager.ledger import chats
+from manager.ledger.chats import Chat, ChatState
+from manager.ports import ChatFacts, ChatReader
+from returns.ports import Clock, Transactions
+
+
+async def learn_external(transactions: Transactions, clock: Clock, reader: ChatReader, chat: Chat) -> bool | None:
+    """Whether the chat is external; None while that cannot be learnt. Raises ``StorageUnavailable``."""
+    if chat.external is not None or chat.private:
+        return chat.external
+    facts = await reader.chat(chat.app, chat.chat_id)
+    if not isinstance(facts, ChatFacts):
+        return None
+    now = clock.now()
+    await transactions.run(lambda each: chats.learn_external(each, chat.chat_ref, external=facts.external))
+    if facts.gone:
+        await transactions.run(lambda each: chats.enter(each, chat, ChatState.LEFT, now))
+    return facts.external

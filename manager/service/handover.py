@@ -1,0 +1,152 @@
+"""A turn's decision takes effect: the steward answers, asks, puts off or declines by itself, or hands over to a peer.
+
+Everything happens inside the transaction that ends the turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from sqlalchemy import Connection
+
+from manager.decisions import brief as briefs
+from manager.decisions import handover_sentences as sentences
+from manager.decisions import routing
+from manager.decisions.decision import Answer, Ask, Audience, Decision, Decline, Defer, Delegate
+from manager.decisions.language import Language
+from manager.decisions.routing import Routed, Unresolved
+from manager.decisions.work import Work, WorkEvent
+from manager.ids import ConversationId, PeerId, RequestId
+from manager.ledger import peers, requests, revisions
+from manager.ledger.facts import record
+from manager.ledger.revisions import RevisionView
+from manager.service.telling import Telling
+from returns.ids import Millis
+from returns.ledger.outbox import ReturnKind
+from returns.ledger.wakeups import REQUESTS, announce
+
+Detail: TypeAlias = dict[str, str | int | bool | None]
+
+MOST_WORDS_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedTurn:
+    """The turn that was decided."""
+
+    request_id: RequestId
+    revision: int
+    conversation_id: ConversationId
+    audience: Audience
+    language: Language
+
+
+def apply_decision(
+    connection: Connection, turn: DecidedTurn, decision: Decision, telling: Telling, now: Millis
+) -> None:
+    """Commit a decision: axes, facts, and what is told.
+
+    A revision that is no longer open, or no longer the newest, is left as it is: the decision is a fact of the
+    timeline and told to nobody. Raises ``LookupError`` if there is no such request.
+    """
+    request = requests.current(connection, turn.request_id, lock=True)
+    if request is None:
+        raise LookupError("There is no such request.")
+    if request.revision != turn.revision or request.newest.work is not Work.OPEN:
+        record(connection, turn.request_id, turn.revision, now, "decision_dropped", {"decision": _kind(decision)})
+        return
+    record(connection, turn.request_id, turn.revision, now, "decided", {"decision": _kind(decision)})
+    step = _Step(connection, turn, request.newest, telling, now)
+    match decision:
+        case Answer():
+            step.conclude(WorkEvent.RESOLVE, decision.text)
+        case Ask():
+            step.tell(ReturnKind.NOTICE, decision.text)
+        case Defer():
+            text = sentences.deferred(decision.reason, decision.owner, decision.resume_condition, turn.language)
+            step.tell(ReturnKind.NOTICE, text)
+        case Decline():
+            step.conclude(WorkEvent.DECLINE, sentences.declined(decision.reason, turn.language))
+        case Delegate():
+            step.delegate(decision)
+        case _:
+            assert_never(decision)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One decision on its way into the database."""
+
+    connection: Connection
+    turn: DecidedTurn
+    view: RevisionView
+    telling: Telling
+    now: Millis
+
+    def tell(self, kind: ReturnKind, markdown: str) -> None:
+        documents = self.telling.documents(markdown)
+        self.telling.tell(self.connection, self.turn.request_id, self.turn.revision, kind, documents, self.now)
+
+    def note(self, fact: str, detail: Detail) -> None:
+        record(self.connection, self.turn.request_id, self.turn.revision, self.now, fact, detail)
+
+    def conclude(self, event: WorkEvent, markdown: str) -> None:
+        after = revisions.work(self.connection, self.view, event)
+        self.note(after.value, {"by": "steward"})
+        self.tell(ReturnKind.ANSWER, markdown)
+
+    def delegate(self, decision: Delegate) -> None:
+        body = revisions.body(self.connection, self.turn.request_id, self.turn.revision)
+        brief = briefs.complete(body.brief, decision)
+        revisions.write_brief(self.connection, self.turn.request_id, self.turn.revision, brief)
+        found = peers.candidates(self.connection)
+        if decision.to is not None:
+            route = routing.named(decision.to, body.question, found, self.turn.audience)
+        else:
+            earlier = self.earlier_receivers()
+            route = routing.unnamed(body.question, found, self.turn.audience, earlier[-1] if earlier else None)
+        match route:
+            case Routed():
+                self.hand_over(route, len(found))
+            case Unresolved():
+                self.leave_unresolved(route, decision.to, len(found))
+            case _:
+                assert_never(route)
+
+    def earlier_receivers(self) -> tuple[PeerId, ...]:
+        """Who held earlier revisions of the request, in order."""
+        before = revisions.earlier(self.connection, self.turn.request_id, self.turn.revision)
+        return tuple(view.receiver for view in before if view.receiver is not None)
+
+    def hand_over(self, route: Routed, searched: int) -> None:
+        peer = route.peer
+        detail: Detail = {
+            "receiver": peer.name,
+            "signal": route.signal.value,
+            "shared_words": len(route.shared),
+            "presence": peer.presence,
+            "audience": peer.audience.value,
+            "searched": searched,
+        }
+        if self.turn.audience is Audience.SHARED:
+            detail["words"] = ", ".join(sorted(route.shared)[:MOST_WORDS_SHOWN])
+        self.note("routed", detail)
+        revisions.assign_and_store(self.connection, self.view, peer.peer_id, self.now)
+        self.note("assigned", {"receiver": peer.name})
+        self.note("stored", {"receiver": peer.name})
+        announce(self.connection, REQUESTS)
+        if peer.peer_id in self.earlier_receivers():
+            return  # the asker knows already that this peer has the request
+        self.tell(ReturnKind.NOTICE, sentences.handed_over(peer.name, peer.presence, self.turn.language))
+
+    def leave_unresolved(self, route: Unresolved, wanted: str | None, searched: int) -> None:
+        detail: Detail = {"gap": route.gap.value, "searched": searched}
+        if route.known:
+            detail["peers"] = ", ".join(route.known)
+        self.note("unresolved", detail)
+        self.conclude(WorkEvent.DECLINE, sentences.unresolved(route, wanted, self.turn.language))
+
+
+def _kind(decision: Decision) -> str:
+    return type(decision).__name__.casefold()

@@ -1,0 +1,193 @@
+"""The work on one turn: what is asked is made sure of, then the runtime decides. It ends in an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection
+
+from manager.decisions.admission import Standing, audience_of, standing
+from manager.decisions.decision import Ask, Decision, Decline, PeerCard, Said, TurnInput
+from manager.decisions.moments import iso
+from manager.decisions.policy import StewardPolicy
+from manager.decisions.turn import is_exhausted
+from manager.decisions.turn_sentences import Sentence, say
+from manager.ledger import peers, requests, turn_views, turns
+from manager.ledger.turn_views import TurnView
+from manager.ledger.turns import ClaimedTurn
+from manager.ports import ChatMessage, ChatReader, Gone, HostTools, Runtime, RuntimeFailed
+from manager.service.chat_facts import learn_external
+from manager.service.editing import is_edited, take_edit
+from manager.service.outcomes import Decided, Failed, Interrupted, Lost, Outcome, Withdrawn
+from returns.ports import Clock, StorageUnavailable, Transactions
+
+_log: Final = logging.getLogger(__name__)
+
+QUOTE_LIMIT: Final = 20_000
+
+TAKEN_BACK: Final = frozenset({Gone.RECALLED, Gone.MISSING})
+"""A question that is not there any more was recalled or deleted: its asker does not want the answer."""
+
+
+class TurnBroken(Exception):
+    """Something failed that should not have; the cause is the error. The turn may be tried again."""
+
+    code = "turn_broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A turn whose question is made sure of."""
+
+    turn: ClaimedTurn
+    view: TurnView
+
+
+class Investigation:
+    """Works on turns. Holds no state of its own."""
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        clock: Clock,
+        policy: StewardPolicy,
+        runtime: Runtime,
+        hosttools: HostTools,
+        reader: ChatReader,
+    ) -> None:
+        self._transactions = transactions
+        self._clock = clock
+        self._policy = policy
+        self._runtime = runtime
+        self._hosttools = hosttools
+        self._reader = reader
+
+    async def work_on(self, turn: ClaimedTurn) -> Outcome:
+        """Work on a claimed turn until its outcome is known. Nothing but cancellation passes through."""
+        try:
+            return await self._guarded(turn)
+        except StorageUnavailable:
+            return Interrupted(turn)
+        except TurnBroken as broken:
+            _log.error("turn %s broke: %s", turn.turn_id, type(broken.__cause__).__name__)
+            return Failed(turn, "broken", Sentence.FAILED, may_retry=True)
+
+    async def _guarded(self, turn: ClaimedTurn) -> Outcome:
+        try:
+            return await self._timed(turn)
+        except (StorageUnavailable, asyncio.CancelledError):
+            raise
+        except RuntimeFailed as failed:
+            return Failed(turn, failed.code, failed.reason, may_retry=True)
+        except Exception as error:
+            raise TurnBroken("a turn broke") from error
+
+    async def _timed(self, turn: ClaimedTurn) -> Outcome:
+        limit = asyncio.timeout(self._policy.turn_timeout_ms / 1000)
+        try:
+            async with limit:
+                return await self._work(turn)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return Failed(turn, "timed_out", Sentence.TIMED_OUT, may_retry=False)
+
+    async def _work(self, turn: ClaimedTurn) -> Outcome:
+        question = await self._begin(turn)
+        if not isinstance(question, Question):
+            return question
+        if is_exhausted(turn.attempts):
+            return Failed(turn, "exhausted", Sentence.FAILED, may_retry=False)
+        unwelcome = await self._judge_again(question)
+        if unwelcome is not None:
+            return unwelcome
+        question = await self._read_again(question)
+        if not isinstance(question, Question):
+            return question
+        return Decided(question.turn, await self._decide(question))
+
+    async def _begin(self, turn: ClaimedTurn) -> Question | Outcome:
+        now = self._clock.now()
+
+        def begin(connection: Connection) -> TurnView | None:
+            if not turns.holds(connection, turn.turn_id, turn.fence):
+                return None
+            turns.note_started(connection, turn, now)
+            return turn_views.view(connection, turn, now)
+
+        view = await self._transactions.run(begin)
+        if view is None:
+            return Lost()
+        if view.recalled:
+            return Withdrawn(turn, "recalled")
+        return Withdrawn(turn, "corrected") if view.newest != turn.revision else Question(turn, view)
+
+    async def _judge_again(self, question: Question) -> Outcome | None:
+        """What was admitted when it came may not be welcome when its turn comes."""
+        turn, view = question.turn, question.view
+        external = await learn_external(self._transactions, self._clock, self._reader, view.chat)
+        judged = standing(
+            private=view.private,
+            sender=view.route.sender_open_id,
+            policy=self._policy.apps[view.route.app],
+            converse=view.converse,
+            external=external,
+        )
+        match judged:
+            case Standing.ADMITTED:
+                return None
+            case Standing.NOT_OWNER:
+                return Decided(turn, Decline(say(Sentence.NOT_OWNER, view.language)))
+            case Standing.CLOSED:
+                return Withdrawn(turn, "closed")
+
+    async def _read_again(self, question: Question) -> Question | Outcome:
+        """The question as it is now; where it cannot be read, what was received stands."""
+        turn, view = question.turn, question.view
+        seen = await self._reader.message(view.route.app, view.route.message_id)
+        now = self._clock.now()
+        if isinstance(seen, Gone):
+            if seen not in TAKEN_BACK:
+                return question
+            app, message = view.route.app, view.route.message_id
+            await self._transactions.run(lambda each: requests.mark_recalled(each, app, message, now))
+            return Withdrawn(turn, "recalled")
+        if not is_edited(view, seen):
+            return question
+
+        def edit(connection: Connection) -> Question | None:
+            edited = take_edit(connection, turn, view, seen, now)
+            fresh = None if edited is None else turn_views.view(connection, edited, now)
+            return None if edited is None or fresh is None else Question(edited, fresh)
+
+        return await self._transactions.run(edit) or Lost()
+
+    async def _decide(self, question: Question) -> Decision:
+        turn, view = question.turn, question.view
+        quoted = await self._quoted(question)
+        if not view.question and quoted is None:
+            return Ask(say(Sentence.EMPTY, view.language))
+        audience = audience_of(
+            private=view.private, sender=view.route.sender_open_id, policy=self._policy.apps[view.route.app]
+        )
+        cards: tuple[PeerCard, ...] = await self._transactions.read(lambda each: peers.cards(each, audience))
+        async with self._hosttools.open(audience) as host:
+            turn_input = TurnInput(turn.turn_id, view.question, quoted, view.history, audience, cards)
+            return await self._runtime.decide(turn_input, host)
+
+    async def _quoted(self, question: Question) -> Said | None:
+        """The message that the question replies to: our own words as we said them, others' as the chat shows them."""
+        turn, view = question.turn, question.view
+        if turn.parent is None:
+            return None
+        if view.own_parent:
+            words = "\n\n".join(said.text for said in view.own_parent)
+            last = view.own_parent[-1]
+            return Said(last.at, last.author, words[:QUOTE_LIMIT])
+        seen = await self._reader.message(view.route.app, turn.parent)
+        if not isinstance(seen, ChatMessage):
+            return None
+        return Said(iso(seen.sent_at), seen.author, seen.text[:QUOTE_LIMIT])

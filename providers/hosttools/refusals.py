@@ -1,0 +1,23 @@
+"""Why a look at the host gave nothing. Both end inside this package, as a status with a reason."""
+
+from __future__ import annotations
+
+
+class Denied(Exception):
+    """What was asked for may not be read; ``reason`` says why and names no path of the machine."""
+
+    code = "denied"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Unavailable(Exception):
+    """A tool is missing, failed or ran out of time; ``reason`` names no path of the machine."""
+
+    code = "unavailable"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

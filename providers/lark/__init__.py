@@ -1,0 +1,1 @@
+"""Lark and Feishu over their open HTTP API: sending, reading, receipts, events. No SDK."""

@@ -1,0 +1,1 @@
+"""What decides a turn. ``rules`` needs no model; others will stand beside it."""

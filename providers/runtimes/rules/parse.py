@@ -1,0 +1,111 @@
+"""From a question to what is to be done about it. Pure; never raises.
+
+The quoted parent and the history lend terms to a question that only points at them ("who changed it?"). They lend nothing
+else: no name, no command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from manager.decisions.decision import PeerCard, Said
+from manager.decisions.language import Language, language_of
+from providers.runtimes.rules import vocabulary
+from providers.runtimes.rules.naming import Named, named_peer
+from providers.runtimes.rules.spans import own_words
+from providers.runtimes.rules.terms import Kind, Term, terms_of
+from providers.runtimes.rules.vocabulary import Intent
+
+_LONGEST: Final = 8000
+"""Characters of a message that are parsed; more are an attachment, not a question."""
+
+
+class Manner(Enum):
+    """What sort of message it is."""
+
+    LOOK_UP = "look_up"
+    """Something can be looked up."""
+    WORK = "work"
+    """Something is to be done: a peer's, not the rules'."""
+    HELP = "help"
+    """Somebody asks what this is."""
+    SMALL_TALK = "small_talk"
+    """A greeting, thanks, or nothing."""
+    VAGUE = "vague"
+    """It asks for something that can be looked up, but not of what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a question asks."""
+
+    language: Language
+    manner: Manner
+    named: Named | None
+    intents: frozenset[Intent]
+    terms: tuple[Term, ...]
+    last_commit: bool
+    since: str | None
+    """An ISO date from which changes are asked for."""
+
+
+def parse(question: str, quoted: Said | None, history: Sequence[Said], peers: Sequence[PeerCard]) -> Parsed:
+    """What ``question`` asks, ``peers`` being the ones that may be named."""
+    text = question[:_LONGEST]
+    language = language_of(text)
+    named = named_peer(text, [peer.name for peer in peers])
+    topic = named.purpose if named else text
+    intents = frozenset(intent for intent, pattern in vocabulary.INTENTS if pattern.search(own_words(topic)))
+    last = vocabulary.LAST_COMMIT.search(topic) is not None
+    terms = _terms(topic, quoted, history, language)
+    if last:
+        terms = tuple(term for term in terms if term.kind is not Kind.WORD)
+    since = re.search(r"(?:since|after|自从?|从)\s*(\d{4}-\d{2}-\d{2})", topic, re.IGNORECASE)
+    return Parsed(
+        language=language,
+        manner=_manner(topic, intents, terms, last=last),
+        named=named,
+        intents=intents,
+        terms=terms,
+        last_commit=last,
+        since=since[1] if since else None,
+    )
+
+
+def _terms(topic: str, quoted: Said | None, history: Sequence[Said], language: Language) -> tuple[Term, ...]:
+    chinese = language == "zh"
+    terms = terms_of(topic, chinese=chinese)
+    if any(term.kind is not Kind.WORD for term in terms) or (terms and not vocabulary.POINTING.search(topic)):
+        return terms
+    for earlier in _earlier(topic, quoted, history):
+        borrowed = terms_of(earlier, chinese=language_of(earlier) == "zh")
+        strong = tuple(term for term in borrowed if term.kind is not Kind.WORD)
+        if strong or (borrowed and not terms):
+            return (*(strong or borrowed), *terms)
+    return terms
+
+
+def _earlier(topic: str, quoted: Said | None, history: Sequence[Said]) -> list[str]:
+    """What a pronoun may point at: the quoted message, else the asker's latest one."""
+    if quoted is not None:
+        return [quoted.text[:_LONGEST]]
+    if not vocabulary.POINTING.search(topic):
+        return []
+    asked = [said.text[:_LONGEST] for said in history if said.author == "asker" and said.text.strip() != topic.strip()]
+    return asked[-1:]
+
+
+def _manner(topic: str, intents: frozenset[Intent], terms: tuple[Term, ...], *, last: bool) -> Manner:
+    if not re.search(r"\w", topic) or vocabulary.SMALL_TALK.fullmatch(topic):
+        return Manner.SMALL_TALK
+    if vocabulary.HELP.fullmatch(topic):
+        return Manner.HELP
+    if vocabulary.WORK.search(own_words(topic)) and not intents & {Intent.WHO, Intent.CHANGED}:
+        return Manner.WORK
+    if terms or last or Intent.CHANGED in intents:
+        return Manner.LOOK_UP
+    return Manner.VAGUE

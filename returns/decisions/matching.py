@@ -1,0 +1,100 @@
+"""Is this message our part? Pure comparisons of what was read with what was committed.
+
+A message is the part only if everything agrees: ours, the chat, the thread, outside threads the parent, and what a
+person reads. Inside a thread a provider may name the thread's root as the parent, so it is not compared there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from returns.decisions.fingerprint import fingerprint
+from returns.delivery import Event
+from returns.ids import MessageId, Millis
+from returns.ports import Locator, Reading, Route
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a part must look like. Private."""
+
+    route: Route
+    """With ``reply_to`` as the attempt used it."""
+    fingerprint: str
+    since: Millis
+    """Nothing that was sent before this can be it."""
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """Exactly one message is the part."""
+
+    locator: Locator
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """More than one could be it; reading cannot tell which."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyRecalled:
+    """None is it, but one of ours at that place was recalled and can no longer be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """None could be it."""
+
+
+Match: TypeAlias = One | Several | OnlyRecalled | Nothing
+
+
+def same_place(reading: Reading, route: Route) -> bool:
+    """Whether the message is ours and stands where the route leads."""
+    if not reading.ours or reading.locator.chat_id != route.chat_id:
+        return False
+    if reading.locator.thread_id != route.thread_id:
+        return False
+    return route.thread_id is not None or reading.parent_id == route.reply_to
+
+
+def judge(reading: Reading, locator: Locator, expected: Expected) -> Event:
+    """What reading the located message proves: ``PROVED``, ``RECALLED`` or ``MISMATCH``."""
+    if reading.locator.message_id != locator.message_id:
+        return Event.MISMATCH
+    if reading.recalled:  # its content is gone, so there is nothing left to compare
+        return Event.RECALLED
+    if not same_place(reading, expected.route) or fingerprint(reading.visible) != expected.fingerprint:
+        return Event.MISMATCH
+    return Event.PROVED
+
+
+def candidates(readings: Iterable[Reading], expected: Expected) -> tuple[Reading, ...]:
+    """The messages that could be the part, each once: live ones with its content, and recalled ones without any."""
+    found: dict[MessageId, Reading] = {}
+    for reading in readings:
+        if reading.sent_at < expected.since or not same_place(reading, expected.route):
+            continue
+        if reading.recalled or fingerprint(reading.visible) == expected.fingerprint:
+            found[reading.locator.message_id] = reading
+    return tuple(found.values())
+
+
+def match(found: Iterable[Reading], owned: Set[MessageId]) -> Match:
+    """Decide among ``candidates`` of a complete window; ``owned`` are the messages that other parts own.
+
+    A recalled message shows a fixed text instead of its own, so it can neither be the one that is found nor rule out
+    that the part was sent: it is reported only when there is no live one.
+    """
+    free = [reading for reading in found if reading.locator.message_id not in owned]
+    live = [reading for reading in free if not reading.recalled]
+    if len(live) > 1:
+        return Several(len(live))
+    if live:
+        return One(live[0].locator)
+    return OnlyRecalled() if free else Nothing()

@@ -1,0 +1,192 @@
+"""A send as the ledger sees it: committed before the first byte, concluded by its outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from sqlalchemy import Connection
+
+from returns.decisions.document import Document
+from returns.decisions.keys import idempotency_key, route_digest
+from returns.decisions.policy import ReturnsPolicy
+from returns.decisions.refusals import Plan, Refusing, after_send, before_send
+from returns.delivery import Event, State
+from returns.ids import IdempotencyKey, Millis, PartId
+from returns.ledger.due import is_head
+from returns.ledger.facts import Fact
+from returns.ledger.lanes import SEND
+from returns.ledger.locators import Source, learn
+from returns.ledger.moves import move, note, refresh
+from returns.ledger.outbox import supersede_from
+from returns.ledger.parts import Part, body_of, held, load, route_of
+from returns.ledger.tables import parts
+from returns.ports import Accepted, Authority, Refused, Route, SendOutcome, Unknown, Verdict
+
+_REASON_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A committed send, and the hold under which it runs. Private."""
+
+    part_id: PartId
+    route: Route
+    document: Document
+    key: IdempotencyKey
+    fence: int
+
+
+def begin(
+    connection: Connection, part_id: PartId, owner: str, now: Millis, policy: ReturnsPolicy, authority: Authority
+) -> Attempt | None:
+    """Commit an attempt if the part is due, first in its chat, free, and may be told; None if nothing is to be sent."""
+    part = load(connection, part_id)
+    if part is None or part.lane != SEND or part.state not in (State.QUEUED, State.RETRY_PENDING):
+        return None
+    if part.due_at > now or part.leased(now) or not is_head(connection, part):
+        return None
+    verdict = authority.verdict(connection, part.subject, part.revision)
+    if verdict is not Verdict.ALLOWED:
+        _withhold(connection, part, verdict, now)
+        return None
+    return _commit(connection, part, owner, now, policy)
+
+
+def _commit(connection: Connection, part: Part, owner: str, now: Millis, policy: ReturnsPolicy) -> Attempt | None:
+    route, document = route_of(connection, part), body_of(connection, part)
+    fence, until = part.fence + 1, Millis(now + policy.lease_ms)
+    changes: dict[str, object] = {
+        "attempts": part.attempts + 1,
+        "last_attempt_at": now,
+        "give_up_at": now + policy.give_up_after_ms,
+        "route_digest": route_digest(route),
+        "fence": fence,
+        "lease_owner": owner,
+        "lease_until": until,
+    }
+    if part.attempts == 0:
+        changes["first_attempt_at"] = now
+    if not move(connection, part, Event.ATTEMPT, now, due_at=until, changes=changes):
+        return None
+    note(connection, part, now, Fact.ATTEMPT, {"attempt": part.attempts + 1, "placement": part.placement})
+    return Attempt(part.part_id, route, document, part.idempotency_key, fence)
+
+
+def _withhold(connection: Connection, part: Part, verdict: Verdict, now: Millis) -> None:
+    match verdict:
+        case Verdict.REVOKED:
+            move(connection, part, Event.REVOKED_ATTEMPTED if part.attempts else Event.REVOKED_UNATTEMPTED, now)
+        case Verdict.ROUTE_GONE:
+            move(connection, part, Event.ROUTE_GONE, now)
+        case Verdict.QUESTION_RECALLED if part.attempts:
+            move(connection, part, Event.QUESTION_RECALLED, now)
+        case Verdict.QUESTION_RECALLED:
+            supersede_from(connection, part.return_id, part.position, now)
+        case Verdict.ALLOWED:
+            pass
+        case _:
+            assert_never(verdict)
+
+
+def postpone(connection: Connection, part_id: PartId, refused: Refused, now: Millis, policy: ReturnsPolicy) -> bool:
+    """No send was possible, not even a token: nothing was attempted and nothing is counted."""
+    part = load(connection, part_id)
+    if part is None or part.state not in (State.QUEUED, State.RETRY_PENDING) or part.lane != SEND or part.due_at > now:
+        return False
+    plan = before_send(refused, _refusing(part, route=None), policy)
+    before = part.error
+    moved = _refuse(connection, part, plan, now)
+    left = load(connection, part_id)
+    if moved and left is not None and left.error is not before:
+        note(connection, part, now, Fact.REFUSED, {**_refusal(refused), "sent": False})
+    return moved
+
+
+def conclude(
+    connection: Connection, attempt: Attempt, outcome: SendOutcome, now: Millis, policy: ReturnsPolicy
+) -> bool:
+    """Record a send's outcome. A locator is stored whatever became of the part; False if the part was taken away."""
+    if isinstance(outcome, Accepted):
+        learn(connection, attempt.part_id, outcome.locator, Source.DIRECT, now)
+    part = held(connection, attempt.part_id, State.SENDING, attempt.fence)
+    if part is None:
+        _note_late(connection, attempt.part_id, outcome, now)
+        return False
+    match outcome:
+        case Accepted():
+            note(connection, part, now, Fact.ACCEPTED, {"log_id": outcome.log_id})
+            return _await_reading(connection, part, outcome, now, policy)
+        case Unknown():
+            note(connection, part, now, Fact.UNKNOWN, _unknown(outcome))
+            return move(connection, part, Event.UNKNOWN, now, due_at=_reading(now, policy), changes={"failures": 0})
+        case Refused():
+            note(connection, part, now, Fact.REFUSED, _refusal(outcome))
+            plan = after_send(outcome, _refusing(part, route=attempt.route), policy)
+            return _refuse(connection, part, plan, now)
+        case _:
+            assert_never(outcome)
+
+
+def _await_reading(connection: Connection, part: Part, outcome: Accepted, now: Millis, policy: ReturnsPolicy) -> bool:
+    ours = learn(connection, part.part_id, outcome.locator, Source.DIRECT, now)
+    event = Event.ACCEPTED if ours else Event.UNKNOWN  # a message that another part owns proves nothing
+    return move(connection, part, event, now, due_at=_reading(now, policy), changes={"failures": 0})
+
+
+def _reading(now: Millis, policy: ReturnsPolicy) -> Millis:
+    return Millis(now + policy.readback_delay_ms)
+
+
+def _refuse(connection: Connection, part: Part, plan: Plan, now: Millis) -> bool:
+    changes: dict[str, object] = {"failures": part.failures + 1}
+    if plan.event is Event.MOVED_TO_CHAT:
+        changes |= {
+            "placement": "chat",
+            "idempotency_key": idempotency_key(part.part_id, 1),
+            "failures": 0,
+        }
+    return move(connection, part, plan.event, now, due_at=Millis(now + plan.delay_ms), changes=changes)
+
+
+def _refusing(part: Part, route: Route | None) -> Refusing:
+    can_move = route is not None and route.thread_id is None and part.placement == "reply"
+    return Refusing(part.part_id, part.failures, can_move)
+
+
+def _note_late(connection: Connection, part_id: PartId, outcome: SendOutcome, now: Millis) -> None:
+    """The outcome came after the hold was lost: it is evidence for people, and moves nothing by itself."""
+    part = load(connection, part_id)
+    if part is None:
+        return
+    match outcome:
+        case Accepted():
+            note(connection, part, now, Fact.ACCEPTED, {"log_id": outcome.log_id, "late": True})
+        case Unknown():
+            note(connection, part, now, Fact.UNKNOWN, {**_unknown(outcome), "late": True})
+        case Refused():
+            note(connection, part, now, Fact.REFUSED, {**_refusal(outcome), "late": True})
+        case _:
+            assert_never(outcome)
+
+
+def _refusal(refused: Refused) -> dict[str, str | int | bool | None]:
+    return {"refusal": refused.refusal.value, "code": refused.code, "log_id": refused.log_id}
+
+
+def _unknown(unknown: Unknown) -> dict[str, str | int | bool | None]:
+    return {"reason": unknown.reason[:_REASON_LENGTH], "code": unknown.code, "log_id": unknown.log_id}
+
+
+def back_off(connection: Connection, part_id: PartId, fault: str, now: Millis, delay_ms: int) -> None:
+    """A fault of ours: leave the part as it is and look at it later; a send under way is left to its lease."""
+    part = load(connection, part_id)
+    if part is None or part.lane is None or part.state is State.SENDING:
+        return
+    connection.execute(
+        parts.update()
+        .where(parts.c.part_id == part_id, parts.c.state == part.state.value, parts.c.fence == part.fence)
+        .values(failures=part.failures + 1, due_at=now + delay_ms, lease_owner=None, lease_until=None, updated_at=now)
+    )
+    note(connection, part, now, Fact.FAULT, {"fault": fault})
+    refresh(connection, part, now)

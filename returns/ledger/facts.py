@@ -1,0 +1,70 @@
+"""The timeline's part: what happened to a return, in order. Nothing private goes in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from typing import TypeAlias
+
+from sqlalchemy import Connection, insert
+
+from returns.ids import Millis, ReturnId, SubjectId
+from returns.ledger.tables import return_facts
+
+Detail: TypeAlias = Mapping[str, str | int | bool | None]
+
+
+class Fact(Enum):
+    """The names of facts, as the timeline shows them."""
+
+    RETURN_QUEUED = "return_queued"
+    """A return was committed, with its number of parts."""
+    ATTEMPT = "attempt"
+    """A send was committed; it starts right after."""
+    ACCEPTED = "accepted"
+    """The provider accepted it and said where it is."""
+    REFUSED = "refused"
+    """The provider definitely did not accept, or no token could be had."""
+    UNKNOWN = "unknown"
+    """Whether it was accepted is not known."""
+    LOCATED = "located"
+    """It became known where the message is."""
+    READ_BACK = "read_back"
+    """The located message was read, or could not be."""
+    SEARCHED = "searched"
+    """The history was searched, or could not be."""
+    DELIVERED = "delivered"
+    """Proved."""
+    UNVERIFIED = "unverified"
+    """It cannot be proved either way."""
+    UNDELIVERABLE = "undeliverable"
+    """It was not delivered and will not be."""
+    SUPERSEDED = "superseded"
+    """Replaced before any attempt."""
+    LOOK_AGAIN = "look_again"
+    """An operator asked for another look."""
+    FAULT = "fault"
+    """Handling the part failed by a fault of ours; it is tried again later."""
+
+
+def record(
+    connection: Connection,
+    subject: SubjectId,
+    return_id: ReturnId,
+    position: int | None,
+    at: Millis,
+    fact: Fact,
+    detail: Detail | None = None,
+) -> None:
+    """Add one fact of a return or of its part ``position``."""
+    connection.execute(
+        insert(return_facts).values(
+            subject_id=subject,
+            return_id=return_id,
+            position=position,
+            at=at,
+            fact=fact.value,
+            detail=json.dumps({key: value for key, value in (detail or {}).items() if value is not None}),
+        )
+    )

@@ -1,0 +1,123 @@
+"""The one way in which a part changes its state.
+
+``move`` asks the table, writes the row guarded by the state and the fence that it leaves, and in the same transaction
+writes what follows from it: the facts, the parts behind it, the answer's summary and the wakeups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from sqlalchemy import Connection, update
+
+from returns.delivery import ERRORS, Error, Event, State, advance
+from returns.ids import Millis
+from returns.ledger import answers
+from returns.ledger.facts import Detail, Fact, record
+from returns.ledger.lanes import SEND, lane_of
+from returns.ledger.parts import Part
+from returns.ledger.tables import parts
+from returns.ledger.wakeups import RETURNS, RETURNS_SETTLED, announce
+
+
+def move(
+    connection: Connection,
+    part: Part,
+    event: Event,
+    now: Millis,
+    *,
+    due_at: Millis | None = None,
+    error: Error | None = None,
+    changes: Mapping[str, object] | None = None,
+) -> bool:
+    """Apply ``event`` to the part as it was loaded; False if it is no longer in that state and under that fence.
+
+    ``due_at`` is when to look at it next (now, if None); ``error`` stands instead of the event's own; ``changes`` are
+    further columns. Raises ``IllegalTransition`` and moves nothing if the table has no such move.
+    """
+    target = advance(part.state, event)
+    left = error or ERRORS[event]
+    values: dict[str, object] = {
+        "state": target.value,
+        "error": left.value if left else None,
+        "needs_configuration": event is Event.REFUSED_CONFIGURATION,
+        "lane": lane_of(target),
+        "due_at": now if due_at is None else due_at,
+        "lease_owner": None,
+        "lease_until": None,
+        "updated_at": now,
+        **(changes or {}),
+    }
+    moved = connection.execute(
+        update(parts)
+        .where(parts.c.part_id == part.part_id, parts.c.state == part.state.value, parts.c.fence == part.fence)
+        .values(**values)
+    )
+    if moved.rowcount != 1:
+        return False
+    _follow(connection, part, target, left, now)
+    return True
+
+
+def note(connection: Connection, part: Part, at: Millis, fact: Fact, detail: Detail | None = None) -> None:
+    """Record a fact of this part."""
+    record(connection, part.subject, part.return_id, part.position, at, fact, detail)
+
+
+def refresh(connection: Connection, part: Part, now: Millis) -> None:
+    """Recompute the summary of the part's answer."""
+    if part.kind == "answer":
+        answers.refresh(connection, part.subject, part.return_id, now)
+
+
+def _follow(connection: Connection, part: Part, target: State, left: Error | None, now: Millis) -> None:
+    match target:
+        case State.DELIVERED:
+            note(connection, part, now, Fact.DELIVERED)
+            _release_next(connection, part, now)
+        case State.EXPLICIT_UNVERIFIED:
+            note(connection, part, now, Fact.UNVERIFIED, {"error": left.value if left else None})
+            _mark_held(connection, part, Error.EARLIER_PART_UNVERIFIED, now)
+        case State.UNDELIVERABLE:
+            note(connection, part, now, Fact.UNDELIVERABLE, {"error": left.value if left else None})
+            _mark_held(connection, part, Error.EARLIER_PART_UNVERIFIED, now)
+        case State.SUPERSEDED:
+            note(connection, part, now, Fact.SUPERSEDED)
+        case State.VERIFICATION_REQUIRED:
+            if part.state is State.EXPLICIT_UNVERIFIED:
+                _mark_held(connection, part, None, now)
+        case State.QUEUED | State.SENDING | State.RETRY_PENDING:
+            pass
+        case _:
+            assert_never(target)
+    refresh(connection, part, now)
+    announce(connection, RETURNS)
+    if target not in (State.SENDING, State.VERIFICATION_REQUIRED):  # it can no longer echo unrecognised
+        announce(connection, RETURNS_SETTLED)
+
+
+def _release_next(connection: Connection, part: Part, now: Millis) -> None:
+    """The next part of the return takes its place in the chat's queue."""
+    connection.execute(
+        update(parts)
+        .where(
+            parts.c.return_id == part.return_id,
+            parts.c.position == part.position + 1,
+            parts.c.state == State.QUEUED.value,
+        )
+        .values(lane=SEND, error=None, due_at=now, updated_at=now)
+    )
+
+
+def _mark_held(connection: Connection, part: Part, error: Error | None, now: Millis) -> None:
+    """Say of the queued parts behind this one whether they are stopped by it or only wait for it."""
+    connection.execute(
+        update(parts)
+        .where(
+            parts.c.return_id == part.return_id,
+            parts.c.position > part.position,
+            parts.c.state == State.QUEUED.value,
+        )
+        .values(error=error.value if error else None, updated_at=now)
+    )

@@ -1,0 +1,182 @@
+"""Handing a finished result over to the way back, in the transaction that commits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlalchemy import Connection, func, insert, select
+
+from returns.decisions.bodies import to_json
+from returns.decisions.document import Document
+from returns.decisions.fingerprint import fingerprint, visible
+from returns.decisions.keys import body_digest, chat_key, idempotency_key, part_id, route_digest
+from returns.delivery import Event, State
+from returns.ids import Millis, ReturnId, SubjectId
+from returns.ledger import answers
+from returns.ledger.facts import Fact, record
+from returns.ledger.lanes import SEND
+from returns.ledger.moves import move
+from returns.ledger.parts import from_row, selection
+from returns.ledger.tables import part_bodies, parts, return_routes, returns
+from returns.ledger.wakeups import RETURNS, announce
+from returns.ports import Route
+
+
+class ReturnKind(Enum):
+    """What a return is to its subject."""
+
+    ANSWER = "answer"
+    """What the subject was about; its delivery is followed."""
+    NOTICE = "notice"
+    """Something told on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewReturn:
+    """A return to be committed. Its route and documents are private."""
+
+    return_id: ReturnId
+    subject: SubjectId
+    revision: int
+    kind: ReturnKind
+    route: Route
+    documents: tuple[Document, ...]
+    """One a part, in order."""
+    replaces: ReturnId | None
+
+
+def new_return(
+    *,
+    return_id: ReturnId,
+    subject: SubjectId,
+    revision: int,
+    kind: ReturnKind,
+    route: Route,
+    documents: tuple[Document, ...],
+    replaces: ReturnId | None = None,
+) -> NewReturn:
+    """A return with at least one part. Raises ``ValueError`` for none."""
+    if not documents:
+        raise ValueError("a return has at least one part")
+    return NewReturn(return_id, subject, revision, kind, route, documents, replaces)
+
+
+def enqueue(connection: Connection, new: NewReturn, now: Millis) -> None:
+    """Commit the return with all its parts, queued; an answer becomes what its subject's delivery speaks of."""
+    key = chat_key(new.route.app, new.route.chat_id)
+    inserted = connection.execute(
+        insert(returns).values(
+            return_id=new.return_id,
+            subject_id=new.subject,
+            revision=new.revision,
+            kind=new.kind.value,
+            replaces=new.replaces,
+            app=new.route.app,
+            chat_key=key,
+            parts=len(new.documents),
+            created_at=now,
+        )
+    )
+    primary_key = inserted.inserted_primary_key
+    if primary_key is None:
+        raise RuntimeError("the database gave a new return no number")
+    connection.execute(
+        insert(return_routes).values(
+            return_id=new.return_id,
+            chat_id=new.route.chat_id,
+            thread_id=new.route.thread_id,
+            reply_to=new.route.reply_to,
+        )
+    )
+    for position, document in enumerate(new.documents):
+        _insert_part(connection, new, int(primary_key[0]), position, document, now)
+    record(connection, new.subject, new.return_id, None, now, Fact.RETURN_QUEUED, _queued(new))
+    if new.kind is ReturnKind.ANSWER:
+        answers.open_answer(connection, new.subject, new.return_id, new.revision, now)
+    announce(connection, RETURNS)
+
+
+def _queued(new: NewReturn) -> dict[str, str | int | bool | None]:
+    return {
+        "kind": new.kind.value,
+        "revision": new.revision,
+        "parts": len(new.documents),
+        "replaces": new.replaces,
+    }
+
+
+def _insert_part(
+    connection: Connection, new: NewReturn, seq: int, position: int, document: Document, now: Millis
+) -> None:
+    part = part_id(new.return_id, position)
+    body = to_json(document)
+    connection.execute(
+        insert(parts).values(
+            part_id=part,
+            return_id=new.return_id,
+            return_seq=seq,
+            position=position,
+            subject_id=new.subject,
+            app=new.route.app,
+            chat_key=chat_key(new.route.app, new.route.chat_id),
+            state=State.QUEUED.value,
+            needs_configuration=False,
+            lane=SEND if position == 0 else None,  # the others follow when the one before them is proved
+            due_at=now,
+            attempts=0,
+            failures=0,
+            fence=0,
+            idempotency_key=idempotency_key(part, 0),
+            placement="reply",
+            route_digest=route_digest(new.route),
+            body_digest=body_digest(body),
+            fingerprint=fingerprint(visible(document)),
+            updated_at=now,
+        )
+    )
+    connection.execute(insert(part_bodies).values(part_id=part, document=body))
+
+
+def supersede_unattempted(connection: Connection, subject: SubjectId, *, before_revision: int, now: Millis) -> int:
+    """Replace the subject's answers of earlier revisions of which nothing was attempted; the number of those answers.
+
+    An answer that was begun is told to its end. Notices are not touched.
+    """
+    begun = func.sum(parts.c.attempts) > 0
+    older = (
+        connection.execute(
+            select(returns.c.return_id)
+            .join(parts, parts.c.return_id == returns.c.return_id)
+            .where(
+                returns.c.subject_id == subject,
+                returns.c.revision < before_revision,
+                returns.c.kind == ReturnKind.ANSWER.value,
+            )
+            .group_by(returns.c.return_id)
+            .having(~begun)
+        )
+        .scalars()
+        .all()
+    )
+    return sum(supersede_from(connection, ReturnId(return_id), 0, now) > 0 for return_id in older)
+
+
+def supersede_from(connection: Connection, return_id: ReturnId, position: int, now: Millis) -> int:
+    """Supersede the unattempted parts of a return from ``position`` on; the number of them."""
+    waiting = (State.QUEUED.value, State.RETRY_PENDING.value)
+    rows = (
+        connection.execute(
+            selection()
+            .where(
+                parts.c.return_id == return_id,
+                parts.c.position >= position,
+                parts.c.attempts == 0,
+                parts.c.state.in_(waiting),
+            )
+            .order_by(parts.c.position)
+        )
+        .mappings()
+        .all()
+    )
+    return sum(move(connection, from_row(row), Event.SUPERSEDED, now) for row in rows)

@@ -1,0 +1,39 @@
+"""Every request of the row_*.json files beside this, over a real socket against the real receiving side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.webhook.handler import Limits
+from tests.support.hostile import FOLDER, cases, door, request_of
+from tests.support.webhook import exchange
+
+CASES = cases()
+UNAUTHENTIC = (
+    b'{"error":{"code":"unauthenticated","message":"Send a valid token as Authorization: Bearer.","field":null}}'
+)
+QUICK = Limits(body_s=0.2)
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_request(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    expected: dict[str, Any] = case["expect"]
+    async with door(tmp_path, QUICK) as opened:
+        answer = await exchange(opened.server.port, request_of(case))
+        assert answer.status == expected["status"]
+        assert await opened.rows() == expected.get("ledger", {})
+        if "states" in expected:
+            assert [state for state, _ in await opened.states()] == expected["states"]
+        if answer.status == 401:
+            assert answer.body == UNAUTHENTIC
+        if answer.status == 200:
+            assert answer.json == expected.get("json", {"msg": "success"})
+
+
+def test_every_row_of_receiving_has_a_file() -> None:
+    rows = {int(path.name.split("_")[1]) for path in FOLDER.glob("*row_*") if path.suffix in {".json", ".py", ".toml"}}
+    assert rows >= set(range(1, 16))

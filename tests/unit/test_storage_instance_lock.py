@@ -1,0 +1,83 @@
+"""One gateway a data folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning, hold
+from returns.ids import Millis
+
+ROOT = Path(__file__).parents[2]
+SINCE = Millis(1_700_000_000_000)
+HOLD = """
+import sys
+from pathlib import Path
+from gateway.instance_lock import hold
+with hold(Path(sys.argv[1]), 1_700_000_000_000):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def holder(folder: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_the_folder_and_the_lock_are_private(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "data"
+    with hold(folder, SINCE):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE((folder / "gateway.lock").stat().st_mode) == 0o600
+
+
+def test_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    with pytest.raises(GatewayAlreadyRunning) as caught, hold(tmp_path, SINCE):
+        pass
+    said = str(caught.value)
+    assert f"process {process.pid} on {socket.gethostname()}, since 2023-11-14T22:13:20Z" in said
+    process.communicate("\n")
+    with hold(tmp_path, SINCE):
+        pass
+
+
+def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    with hold(tmp_path, SINCE):
+        pass
+
+
+def test_it_is_free_after_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), hold(tmp_path, SINCE):
+        raise ZeroDivisionError
+    with hold(tmp_path, SINCE):
+        pass
+
+
+def test_a_holder_that_has_not_signed_yet(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    (tmp_path / "gateway.lock").write_bytes(b"")
+    with pytest.raises(GatewayAlreadyRunning, match="just starting"), hold(tmp_path, SINCE):
+        pass
+    process.communicate("\n")
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DataFolderUnusable, match="Not a directory"), hold(tmp_path / "file" / "data", SINCE):
+        pass
