@@ -16,7 +16,6 @@ from pathlib import Path
 from aiohttp import web
 from sqlalchemy import Connection
 
-import gateway.migrations
 from gateway import policies, readiness
 from gateway.api.peer import PeerApi
 from gateway.housekeeping import housekeeping
@@ -30,6 +29,7 @@ from gateway.http.server import HttpServer
 from gateway.inbox.api import InboxApi
 from gateway.inbox.pages import InboxPages
 from gateway.instance_lock import hold
+from gateway.migrations import SCRIPTS
 from gateway.settings import Settings
 from gateway.system import SystemClock, new_id
 from gateway.webhook.handler import Webhook
@@ -53,8 +53,6 @@ from returns.ids import AppName
 from returns.ledger import leases
 from returns.ports import Clock, Transactions
 from returns.service.pump import Pump
-
-MIGRATIONS = Path(gateway.migrations.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ async def open_gateway(
 
 
 async def _open_database(stack: AsyncExitStack, settings: Settings, clock: Clock) -> SqliteTransactions:
-    await asyncio.to_thread(upgrade, sqlite_url(settings.database_path), MIGRATIONS)
+    await asyncio.to_thread(upgrade, sqlite_url(settings.database_path), SCRIPTS)
     transactions = await stack.enter_async_context(SqliteTransactions(settings.database_path))
 
     def take_over(connection: Connection) -> None:
@@ -143,8 +141,8 @@ def _services(
     return Services(
         receiving=receiving,
         turns=Turns(transactions, clock, steward, runtime, hosttools, reader, telling, owner),
-        receipts=ReceiptsWorker(transactions, clock, LarkReceipts(client)),
-        held=HeldEvents(transactions, clock, receiving),
+        receipts=ReceiptsWorker(transactions, clock, LarkReceipts(client), reader),
+        held=HeldEvents(transactions, receiving),
         pump=Pump(transactions, delivery, authority, clock, policies.returns_policy(settings), owner),
         telling=telling,
     )

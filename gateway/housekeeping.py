@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Protocol, cast
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
@@ -12,6 +13,25 @@ from manager.ledger import idempotency
 from returns.ports import Clock, StorageUnavailable, Transactions
 
 HOURS = 1
+
+
+class Scheduler(Protocol):
+    """What is used of APScheduler, which has no types."""
+
+    def add_job(
+        self, func: Callable[[], Awaitable[None]], trigger: str, *, hours: int, max_instances: int, coalesce: bool
+    ) -> object:
+        """Run ``func`` again and again."""
+        ...
+
+    def start(self) -> None:
+        """Begin."""
+        ...
+
+    def shutdown(self, *, wait: bool) -> None:
+        """End."""
+        ...
+
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +46,7 @@ async def housekeeping(transactions: Transactions, clock: Clock) -> AsyncGenerat
         except StorageUnavailable:
             logger.warning("Housekeeping found the database unavailable; it tries again in %d h.", HOURS)
 
-    scheduler = AsyncIOScheduler(timezone="UTC")
+    scheduler = cast("Scheduler", AsyncIOScheduler(timezone="UTC"))
     scheduler.add_job(purge, "interval", hours=HOURS, max_instances=1, coalesce=True)
     scheduler.start()
     try:

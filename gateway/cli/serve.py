@@ -14,6 +14,6 @@ import click
 def serve(ctx: click.Context, as_json: bool) -> None:
     """Run the gateway in the foreground until SIGINT or SIGTERM."""
     config = cast("dict[str, Path | None]", ctx.obj)["config"]
-    from gateway.serving import serve_until_stopped
+    from gateway.cli.serving import serve_until_stopped
 
     raise SystemExit(serve_until_stopped(config, as_json=as_json))

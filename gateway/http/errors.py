@@ -23,6 +23,9 @@ REFUSED = 400
 
 logger = logging.getLogger(__name__)
 
+SERVER = "lark-steward"
+"""What answers say of the software: no versions."""
+
 HEADERS: Mapping[str, str] = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 PLAIN: Mapping[int, tuple[str, str]] = {

@@ -7,6 +7,7 @@ they are asked for.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -17,6 +18,8 @@ from aiohttp import web
 from gateway.http.errors import json_response
 from returns.ids import Millis
 from returns.ports import Clock, StorageUnavailable
+
+logger = logging.getLogger(__name__)
 
 KEPT_MS = 1_000
 CLOCK_DOUBT_MS = 60 * 60 * 1000
@@ -92,6 +95,9 @@ class Health:
             return Finding(Level.FAILED, f"No answer within {self._within_s:g} s.")
         except (StorageUnavailable, OSError):
             return Finding(Level.FAILED, "Cannot be reached.")
+        except Exception:
+            logger.exception("A readiness check failed in a way that was not foreseen.")
+            return Finding(Level.FAILED, "The check itself failed; it is in the log.")
 
 
 def clock_check(out_of_time_at: Callable[[], Millis | None], clock: Clock) -> Check:

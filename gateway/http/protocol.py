@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractAccessLogger
 from aiohttp.http_exceptions import LineTooLong
 
-from gateway.http.errors import error_response, plain_error
+from gateway.http.errors import SERVER, error_response, plain_error
 
 LINE_BYTES = 8 * 1024
 FIELD_BYTES = 16 * 1024
@@ -81,5 +81,6 @@ class Connection(web.RequestHandler):
         else:
             logger.error("A request failed in a way that was not foreseen.", exc_info=exc)
         response = error_response(plain_error(431 if isinstance(exc, LineTooLong) else status))
+        response.headers["Server"] = SERVER
         response.force_close()
         return response

@@ -13,13 +13,11 @@ from typing import Self
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from gateway.http.errors import errors_middleware
+from gateway.http.errors import SERVER, errors_middleware
 from gateway.http.protocol import IDLE_S, Connection
 
 UNSPECIFIED = {str(IPv4Address(0)): "127.0.0.1", str(IPv6Address(0)): "::1"}
 """What every address of the machine stands for when it is called from here."""
-
-SERVER = "lark-steward"
 
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self'; "

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from manager.decisions.decision import Audience
+from manager.decisions.naming import fold
 from manager.ids import PeerId
 
 ENOUGH_WORDS: Final = 2
@@ -98,11 +99,6 @@ class Unresolved:
 
 
 Route: TypeAlias = Routed | Unresolved
-
-
-def fold(name: str) -> str:
-    """A name as it is compared: without regard to case and width."""
-    return unicodedata.normalize("NFKC", name).casefold().strip()
 
 
 def visible_to(peer: Candidate, audience: Audience) -> bool:

@@ -14,7 +14,8 @@ from typing import cast
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, insert, select, update
 
 from manager.decisions.decision import Audience, PeerCard
-from manager.decisions.routing import Candidate, fold, visible_to
+from manager.decisions.naming import fold
+from manager.decisions.routing import Candidate, visible_to
 from manager.decisions.work import Work
 from manager.ids import PeerId
 from manager.ledger.inserting import insert_new

@@ -254,10 +254,10 @@ def cancel_requested(connection: Connection, request_id: RequestId, revision: in
     return row is not None
 
 
-def acknowledge_cancel(connection: Connection, view: RevisionView, now: Millis) -> None:
-    """The receiver's next write came: what was asked to be cancelled is cancelled now."""
+def acknowledge_cancel(connection: Connection, view: RevisionView, now: Millis, *, by: str = "receiver") -> None:
+    """The boundary was reached, by the receiver's next write: what was asked to be cancelled is cancelled now."""
     revisions.work(connection, view, WorkEvent.CANCEL)
-    record(connection, view.request_id, view.revision, now, "cancelled", {"by": "receiver"})
+    record(connection, view.request_id, view.revision, now, "cancelled", {"by": by})
     announce(connection, REQUESTS)
 
 

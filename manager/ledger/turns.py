@@ -6,6 +6,7 @@ nothing of the former holder's is kept. All queries start from ``pending``, so t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -154,6 +155,16 @@ def renew(connection: Connection, turn: TurnId, fence: int, lease_until: Millis)
         .values(lease_until=lease_until)
     )
     return result.rowcount == 1
+
+
+def lost(connection: Connection, held: Collection[tuple[TurnId, int]]) -> frozenset[tuple[TurnId, int]]:
+    """Which of the turns, each held with a fence, are not held with it any more."""
+    if not held:
+        return frozenset()
+    query = select(turns.c.turn_id, turns.c.fence).where(
+        turns.c.turn_id.in_([turn for turn, _ in held]), turns.c.state == TurnState.RUNNING.value
+    )
+    return frozenset(held) - {(TurnId(row.turn_id), row.fence) for row in connection.execute(query)}
 
 
 def holds(connection: Connection, turn: TurnId, fence: int) -> bool:

@@ -14,10 +14,12 @@ from typing import Final
 from sqlalchemy import Connection
 
 from manager.decisions.policy import StewardPolicy
+from manager.ids import TurnId
 from manager.ledger import turns
 from manager.ledger.turns import ClaimedTurn
 from manager.ports import ChatReader, HostTools, Runtime
 from manager.service.concluding import Conclusion
+from manager.service.holding import Hold
 from manager.service.investigating import Investigation
 from manager.service.outcomes import Lost, Outcome
 from manager.service.storage_patience import patiently
@@ -62,6 +64,7 @@ class Turns:
         self._investigation = Investigation(transactions, clock, policy, runtime, hosttools, reader)
         self._conclusion = Conclusion(policy, telling)
         self._wakeup = transactions.subscribe(TURNS)
+        self._held: dict[tuple[TurnId, int], Hold] = {}
         self._last_pass_at: Millis | None = None
 
     @property
@@ -72,39 +75,46 @@ class Turns:
     async def run(self) -> None:
         """Work on turns, for ever."""
         async with asyncio.TaskGroup() as group:
-            running: set[asyncio.Task[None]] = set()
             while True:
                 wait_s = STORAGE_PAUSE_S
                 try:
-                    claimed, wait_s = await self._pass(self._policy.max_parallel_turns - len(running))
+                    claimed, wait_s = await self._pass()
                     for turn in claimed:
-                        task = group.create_task(self._work(turn))
-                        running.add(task)
-                        task.add_done_callback(running.discard)
-                        task.add_done_callback(self._look_again)
+                        held = self._held[turn.turn_id, turn.fence] = Hold()
+                        group.create_task(self._work(turn, held))
                 except StorageUnavailable:
                     _log.warning("turns wait for the database")
                 await self._wakeup.wait(wait_s)
 
-    def _look_again(self, _task: asyncio.Task[None]) -> None:
-        self._wakeup.ring()
-
-    async def _pass(self, free: int) -> tuple[tuple[ClaimedTurn, ...], float]:
+    async def _pass(self) -> tuple[tuple[ClaimedTurn, ...], float]:
+        """Claim what is due and there is room for, and let go of what is held no longer; how long to wait then."""
         now = self._clock.now()
+        free = self._policy.max_parallel_turns - len(self._held)
+        in_hand = frozenset(self._held)
 
-        def claim(connection: Connection) -> tuple[tuple[ClaimedTurn, ...], Millis | None]:
+        def look(
+            connection: Connection,
+        ) -> tuple[tuple[ClaimedTurn, ...], frozenset[tuple[TurnId, int]], Millis | None]:
             claimed = turns.claim_due(
                 connection, owner=self._owner, now=now, lease_ms=self._policy.lease_ms, limit=free
             )
-            return claimed, turns.next_due(connection, now)
+            return claimed, turns.lost(connection, in_hand), turns.next_due(connection, now)
 
-        claimed, due_at = await self._transactions.run(claim) if free > 0 else ((), None)
+        claimed, gone, due_at = await self._transactions.run(look)
+        for key in gone & self._held.keys():
+            self._held[key].let_go()
         self._last_pass_at = now
         wait_s = LONGEST_WAIT_S if due_at is None else min(max((due_at - now) / 1000, 0.001), LONGEST_WAIT_S)
         return claimed, wait_s
 
-    async def _work(self, turn: ClaimedTurn) -> None:
-        outcome = await self._work_under_lease(turn)
+    async def _work(self, turn: ClaimedTurn, held: Hold) -> None:
+        try:
+            await self._conclude(turn, await self._work_under_lease(turn, held))
+        finally:
+            del self._held[turn.turn_id, turn.fence]
+            self._wakeup.ring()
+
+    async def _conclude(self, turn: ClaimedTurn, outcome: Outcome) -> None:
         try:
             await self._commit(outcome)
         except StorageUnavailable:
@@ -113,20 +123,15 @@ class Turns:
             _log.error("turn %s could not be ended: %s", turn.turn_id, type(refused.__cause__).__name__)
             await self._abandon(turn)
 
-    async def _work_under_lease(self, turn: ClaimedTurn) -> Outcome:
-        held = asyncio.timeout(None)
+    async def _work_under_lease(self, turn: ClaimedTurn, held: Hold) -> Outcome:
         async with asyncio.TaskGroup() as group:
             keeper = group.create_task(self._keep(turn, held))
-            try:
-                async with held:
-                    return await self._investigation.work_on(turn)
-            except TimeoutError:  # the keeper ended it
-                return Lost()
-            finally:
-                keeper.cancel()
+            outcome = await held.during(lambda: self._investigation.work_on(turn))
+            keeper.cancel()
+        return outcome or Lost()
 
-    async def _keep(self, turn: ClaimedTurn, held: asyncio.Timeout) -> None:
-        """Renew the lease; end the work as soon as it is lost, by recall, by correction or to another gateway."""
+    async def _keep(self, turn: ClaimedTurn, held: Hold) -> None:
+        """Renew the lease; end the work when it is lost."""
         while True:
             await asyncio.sleep(self._policy.lease_ms / 1000 / RENEWALS_A_LEASE)
             until = Millis(self._clock.now() + self._policy.lease_ms)
@@ -137,7 +142,7 @@ class Turns:
             except StorageUnavailable:
                 continue
             if not keeps:
-                held.reschedule(asyncio.get_running_loop().time())
+                held.let_go()
                 return
 
     async def _commit(self, outcome: Outcome) -> None:

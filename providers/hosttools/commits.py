@@ -18,6 +18,7 @@ _FIELDS: Final = 5
 _SUBJECT_CHARS: Final = 300
 _BODY_CHARS: Final = 4000
 _FILES: Final = 200
+_FIELD_BYTES: Final = 16_384
 
 
 def parse(output: bytes, *, workspace: str, allows: Callable[[str], bool]) -> list[Commit]:
@@ -58,7 +59,7 @@ def _files(tokens: list[bytes], allows: Callable[[str], bool]) -> tuple[str, ...
 
 
 def _commit(workspace: str, fields: list[bytes], files: tuple[str, ...]) -> Commit:
-    revision, author, at, subject, body = (field.decode("utf-8", "replace") for field in fields)
+    revision, author, at, subject, body = (field[:_FIELD_BYTES].decode("utf-8", "replace") for field in fields)
     return Commit(
         workspace=workspace,
         revision=revision,

@@ -17,7 +17,7 @@ from typing import Final
 
 from providers.hosttools.limits import Limits
 from providers.hosttools.paths import Hidden, shown
-from providers.hosttools.refusals import Denied, Unavailable
+from providers.hosttools.refusals import NO_SUCH_FILE, Denied, Unavailable
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -58,7 +58,7 @@ class Folder:
             with _opened(os.fsencode(self.root), None) as top:
                 return self._read(top, parts)
         except FileNotFoundError as error:
-            raise Denied("there is no such file in the workspace") from error
+            raise Denied(NO_SUCH_FILE) from error
         except OSError as error:
             raise Denied("this is a link, no file, or may not be opened") from error
 

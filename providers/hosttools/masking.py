@@ -11,6 +11,10 @@ from typing import Final
 
 MASK: Final = "[masked]"
 
+_LONG: Final = re.compile(r"[A-Za-z0-9._~+/-]{12}|-----BEGIN")
+_NAMED: Final = re.compile(r"secret|passw|passphrase|token|key|credential", re.IGNORECASE)
+"""Most lines have neither: the costly patterns are for the others."""
+
 _NAME: Final = (
     r"(?<![\w.-])[\"']?[\w.-]{0,64}"
     r"(?:secret|passw(?:or)?d|passphrase|token|api[_-]?key|access[_-]?key|private[_-]?key|encrypt(?:ion)?[_-]?key|credential)"
@@ -37,12 +41,15 @@ _KEY_LINE: Final = re.compile(r"^[\s\"'+]*(?=\S*[a-z])(?=\S*[A-Z])(?=\S*[0-9+/])
 
 def mask(line: str) -> str:
     """``line`` with the values of obvious secrets replaced by ``[masked]``. One line; blocks need ``mask_lines``."""
-    if _KEY_LINE.match(line):
-        return MASK
-    line = _BEGIN.sub(MASK, line)
-    line = _SHAPES.sub(MASK, line)
-    line = _BEARER.sub(rf"\1{MASK}", line)
-    line = _USERINFO.sub(rf"\1{MASK}", line)
+    if _LONG.search(line):
+        if _KEY_LINE.match(line):
+            return MASK
+        line = _SHAPES.sub(MASK, _BEGIN.sub(MASK, line))
+        line = _BEARER.sub(rf"\1{MASK}", line)
+    if "://" in line:
+        line = _USERINFO.sub(rf"\1{MASK}", line)
+    if not _NAMED.search(line):
+        return line
     line = _QUOTED.sub(rf"\1\2{MASK}\4", line)
     return _BARE.sub(rf"\1{MASK}", line)
 

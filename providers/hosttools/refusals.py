@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+NOT_TRACKED: Final = "git does not track this at the pinned commit"
+NO_SUCH_FILE: Final = "there is no such file in the workspace"
+NOT_THERE: Final = frozenset({NOT_TRACKED, NO_SUCH_FILE})
+"""Reasons that say that there is nothing to be read, rather than that it may not be."""
+
 
 class Denied(Exception):
     """What was asked for may not be read; ``reason`` says why and names no path of the machine."""

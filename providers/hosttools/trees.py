@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from providers.hosttools.paths import Hidden, shown
-from providers.hosttools.refusals import Denied
+from providers.hosttools.refusals import NOT_TRACKED, Denied
 
 
 class Kind(Enum):
@@ -39,9 +39,7 @@ class Tree:
         if entry is None:
             if any(name.startswith(path + "/") for name in self.entries):
                 raise Denied("this is a folder")
-            raise Denied(
-                "git does not track this at the pinned commit" + (" (long list cut)" if self.truncated else "")
-            )
+            raise Denied(NOT_TRACKED)
         if entry.kind is Kind.LINK:
             raise Denied("this is a symbolic link; links are not followed")
         if entry.kind is Kind.SUBMODULE:

@@ -77,13 +77,14 @@ class LarkReader:
         known = self._own.get(app)
         if known is not None:
             return known
-        flight = self._asking.setdefault(app, Flight(lambda: self._ask_own_id(app)))
+        flight = self._asking.setdefault(app, Flight(lambda: self.ask_own_id(app)))
         found = await flight.shared()
         if found is not None:
             self._own[app] = found
         return found
 
-    async def _ask_own_id(self, app: AppName) -> OpenId | None:
+    async def ask_own_id(self, app: AppName) -> OpenId | None:
+        """The bot's own id, asked for now; None when Lark does not say."""
         exchange = await self._client.read(app, BOT)
         if not isinstance(exchange, Answer) or exchange.code != codes.SUCCESS:
             return None

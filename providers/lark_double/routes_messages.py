@@ -122,13 +122,14 @@ def history_query(call: Call) -> history.HistoryQuery:
     sort_type = call.query.get("sort_type", "ByCreateTimeAsc")
     if sort_type not in {"ByCreateTimeAsc", "ByCreateTimeDesc"}:
         raise LarkError(230001, "invalid sort_type")
+    size = _seconds(call.query, "page_size")
     return history.HistoryQuery(
         container_type=call.asked("container_id_type"),
         container_id=call.asked("container_id"),
         start_s=_seconds(call.query, "start_time"),
         end_s=_seconds(call.query, "end_time"),
         descending=sort_type == "ByCreateTimeDesc",
-        page_size=_seconds(call.query, "page_size") or 20,
+        page_size=20 if size is None else size,
         page_token=call.query.get("page_token"),
     )
 

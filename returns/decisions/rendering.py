@@ -74,12 +74,11 @@ def _trimmed(paragraphs: list[Paragraph]) -> Document:
 
 def _cut(waiting: list[Block], fits: Fits) -> Document:
     """The next block is larger than a part: split it, or give back its first lines as a part of their own."""
-    block = waiting.pop()
-    if len(block.paragraphs) > 1:
-        waiting.extend(Block((paragraph,)) for paragraph in reversed(block.paragraphs))
+    first, *others = waiting.pop().paragraphs
+    if others:
+        waiting.extend(Block((paragraph,)) for paragraph in reversed([first, *others]))
         return ()
-    (paragraph,) = block.paragraphs
-    head, rest = _split(paragraph, fits)
+    head, rest = _split(first, fits)
     if visible((rest,)).strip():
         waiting.append(Block((rest,)))
     return (head,)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 
 from returns.decisions.document import Document
 from returns.decisions.keys import idempotency_key, route_digest
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.refusals import Plan, Refusing, after_send, before_send
-from returns.delivery import Event, State
+from returns.delivery import Error, Event, State
 from returns.ids import IdempotencyKey, Millis, PartId
 from returns.ledger.due import is_head
 from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
 from returns.ledger.locators import Source, learn
-from returns.ledger.moves import move, note, refresh
+from returns.ledger.moves import move, note
 from returns.ledger.outbox import supersede_from
 from returns.ledger.parts import Part, body_of, held, load, route_of
 from returns.ledger.tables import parts
@@ -113,6 +113,8 @@ def conclude(
     if part is None:
         _note_late(connection, attempt.part_id, outcome, now)
         return False
+    if part.failures and isinstance(outcome, Accepted):
+        _hurry_offline(connection, part, now)
     match outcome:
         case Accepted():
             note(connection, part, now, Fact.ACCEPTED, {"log_id": outcome.log_id})
@@ -126,6 +128,20 @@ def conclude(
             return _refuse(connection, part, plan, now)
         case _:
             assert_never(outcome)
+
+
+def _hurry_offline(connection: Connection, part: Part, now: Millis) -> None:
+    """The provider can be reached again: what waits only because it could not be is due now."""
+    connection.execute(
+        update(parts)
+        .where(
+            parts.c.lane == SEND,
+            parts.c.app == part.app,
+            parts.c.state == State.RETRY_PENDING.value,
+            parts.c.error == Error.PROVIDER_OFFLINE.value,
+        )
+        .values(due_at=now)
+    )
 
 
 def _await_reading(connection: Connection, part: Part, outcome: Accepted, now: Millis, policy: ReturnsPolicy) -> bool:
@@ -176,17 +192,3 @@ def _refusal(refused: Refused) -> dict[str, str | int | bool | None]:
 
 def _unknown(unknown: Unknown) -> dict[str, str | int | bool | None]:
     return {"reason": unknown.reason[:_REASON_LENGTH], "code": unknown.code, "log_id": unknown.log_id}
-
-
-def back_off(connection: Connection, part_id: PartId, fault: str, now: Millis, delay_ms: int) -> None:
-    """A fault of ours: leave the part as it is and look at it later; a send under way is left to its lease."""
-    part = load(connection, part_id)
-    if part is None or part.lane is None or part.state is State.SENDING:
-        return
-    connection.execute(
-        parts.update()
-        .where(parts.c.part_id == part_id, parts.c.state == part.state.value, parts.c.fence == part.fence)
-        .values(failures=part.failures + 1, due_at=now + delay_ms, lease_owner=None, lease_until=None, updated_at=now)
-    )
-    note(connection, part, now, Fact.FAULT, {"fault": fault})
-    refresh(connection, part, now)

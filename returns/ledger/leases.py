@@ -40,12 +40,8 @@ def expire(connection: Connection, part_id: PartId, now: Millis) -> bool:
 
 def release_all(connection: Connection, now: Millis) -> None:
     """At the start of the only gateway of a database: every lease is over, and every send's outcome unknown."""
-    sending = (
-        connection.execute(selection().where(parts.c.lane == SEND, parts.c.state == State.SENDING.value))
-        .mappings()
-        .all()
-    )
-    for row in sending:
+    under_way = selection().where(parts.c.lane == SEND, parts.c.state == State.SENDING.value)
+    for row in connection.execute(under_way).mappings().all():
         _lose(connection, from_row(row), now)
     connection.execute(
         update(parts)

@@ -14,7 +14,8 @@ A file is ``{"row", "input", "cases": {name: case}}``. A case says what is in th
   compress    gzip or deflate
   padded_text, padded_header  a question, a header of that many bytes
   extend      what a length extension appends, under a signature that fits
-and ``expect``: ``status``; ``ledger``: rows by table, none without it. Pieces are a text, or a list of texts,
+and ``expect``: ``status``; ``ledger``: rows by table, none without it. ``sequences`` hold ``steps``, each a case and
+``after_s``, seconds that pass before it, and then what the ledger holds. Pieces are a text, or a list of texts,
 ``{"repeat": [text, times]}`` and ``{"hex": text}``.
 """
 
@@ -64,11 +65,11 @@ SIGNING = {
 LEDGER = {"events": events, "event_keys": event_keys, "requests": requests, "turns": turns}
 
 
-def cases() -> dict[str, dict[str, Any]]:
-    """Every case of every file, by ``file:name``."""
+def cases(kind: str = "cases") -> dict[str, dict[str, Any]]:
+    """Every case (or sequence) of every file, by ``file:name``."""
     found = {}
-    for path in sorted(FOLDER.glob("row_*.json")):
-        for name, case in json.loads(path.read_text("utf-8")).get("cases", {}).items():
+    for path in sorted(FOLDER.glob("*.json")):
+        for name, case in json.loads(path.read_text("utf-8")).get(kind, {}).items():
             found[f"{path.stem}:{name}"] = case
     return found
 

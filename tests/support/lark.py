@@ -11,7 +11,7 @@ from providers.lark.client import LarkClient
 from providers.lark.config import LarkApp
 from returns.ids import AppName, ChatId, Millis
 
-DOMAIN = "https://lark.test"
+DOMAIN = "http://lark.localhost"
 APP = LarkApp(AppName("default"), "cli_own", "top-secret-value", DOMAIN)
 CHAT = ChatId("oc_asked")
 START = Millis(1_700_000_000_000)

@@ -36,6 +36,8 @@ from manager.service.receiving import Acceptance, Receiving
 from manager.service.telling import Telling
 from manager.service.turns import Turns
 from providers.storage.sqlite import SqliteTransactions
+from returns.decisions.bodies import from_json
+from returns.decisions.fingerprint import visible
 from returns.ids import AppName, ChatId, MessageId, Millis, ThreadId
 from returns.ledger import tables as returned
 from returns.ledger.wakeups import TURNS, announce
@@ -211,7 +213,7 @@ def message(words: str = "@_user_1 where is main?", **changes: Any) -> MessageRe
         "text": words,
         "mentions": (AT_STEWARD,) if "@_user_1" in words else (),
         "mentions_all": False,
-        "content_digest": hashlib.sha256(words.encode()).hexdigest(),
+        "content_digest": hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest(),
         "message_type": "text",
     }
     return MessageReceived(**(values | changes))
@@ -320,7 +322,7 @@ class World:
             "select r.kind, b.document from returns r join parts p on p.return_id = r.return_id "
             "join part_bodies b on b.part_id = p.part_id order by r.seq, p.position"
         )
-        return ["".join(_words(json.loads(row[1]))) for row in rows if kind in {None, row[0]}]
+        return [visible(from_json(row[1])) for row in rows if kind in {None, row[0]}]
 
     async def facts(self, fact: str | None = None) -> list[tuple[str, dict[str, Any]]]:
         rows = await self.rows(tables.facts)
@@ -348,17 +350,6 @@ class World:
             return all(row["pending"] is None for row in rows) and turns_done in {None, len(rows)}
 
         await self.until(idle)
-
-
-def _words(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return []
-    if isinstance(value, dict):
-        found = [value["text"]] if isinstance(value.get("text"), str) else []
-        return found + [word for each in value.values() if not isinstance(each, str) for word in _words(each)]
-    if isinstance(value, list):
-        return [word for each in value for word in _words(each)]
-    return []
 
 
 @asynccontextmanager

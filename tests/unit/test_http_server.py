@@ -388,6 +388,10 @@ async def unreachable() -> Finding:
     raise StorageUnavailable("canary")
 
 
+async def broken() -> Finding:
+    raise KeyError("canary")
+
+
 @pytest.mark.parametrize(
     ("check", "status", "level"),
     [
@@ -396,6 +400,7 @@ async def unreachable() -> Finding:
         (bad, 503, "failed"),
         (hangs, 503, "failed"),
         (unreachable, 503, "failed"),
+        (broken, 503, "failed"),
     ],
 )
 async def test_ready(check: Check, status: int, level: str) -> None:

@@ -254,8 +254,9 @@ async def test_a_proxy_of_the_environment_is_honoured_except_towards_this_machin
     near = LarkApp(AppName("near"), "cli_x", "s", "http://127.0.0.1:1")
     async with LarkClient((near,), MovedClock(), sleep=no_sleep):
         pass
+    far = LarkApp(AppName("far"), "cli_x", "s", "https://lark.test")
     with pytest.raises(LarkAppInvalid, match="ALL_PROXY"):
-        async with LarkClient((APP,), MovedClock(), sleep=no_sleep):
+        async with LarkClient((near, far), MovedClock(), sleep=no_sleep):
             pass
 
 

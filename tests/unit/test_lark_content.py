@@ -74,7 +74,8 @@ def test_a_post_keeps_code_links_mentions_and_pictures() -> None:
         title="Title",
     )
     assert readable("post", content) == (
-        "Title\n@_user_1 why \n[here](https://a.test)[SMILE]\nhttps://a.test\n```GO\nx := 1\n```\n---\n[image]\n[video]\nwords"
+        "Title\n@_user_1 why \n[here](https://a.test)[SMILE]\nhttps://a.test\n"
+        "```GO\nx := 1\n```\n---\n[image]\n[video]\nwords"
     )
 
 

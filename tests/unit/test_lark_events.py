@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from manager.decisions.inbound import (
@@ -24,6 +24,7 @@ from providers.lark.events import parse_event
 from returns.ids import AppName
 
 APP = AppName("default")
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PEOPLE = ("im.message.receive_v1", "im.message.recalled_v1", "im.chat.disbanded_v1")
 KNOWN = (*PEOPLE, "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1")
 
@@ -310,7 +311,7 @@ JSON = st.recursive(
         st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.sampled_from(["om_1", "oc_1", "p2p"])
     ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)),
-    max_leaves=20,
+    max_leaves=10,
 )
 FIELDS = (
     *("schema", "header", "event", "uuid", "ts", "type", "event_id", "event_type", "message", "sender", "sender_id"),
@@ -319,21 +320,24 @@ FIELDS = (
 SHAPED = st.recursive(
     st.one_of(JSON, st.sampled_from(KNOWN)),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(FIELDS), inner, max_size=6)),
-    max_leaves=30,
+    max_leaves=12,
 )
 RESULTS = (MessageReceived, MessageRecalled, BotAdded, BotRemoved, ChatDisbanded, Unwanted, Misshapen)
 
 
+@unhurried
 @given(st.dictionaries(st.sampled_from(FIELDS), SHAPED, max_size=6))
 def test_no_json_makes_it_raise(payload: dict[str, object]) -> None:
     assert isinstance(parse_event(APP, payload), RESULTS)
 
 
+@unhurried
 @given(st.sampled_from(KNOWN), SHAPED)
 def test_no_body_of_a_known_type_makes_it_raise(kind: str, body: object) -> None:
     assert isinstance(parse_event(APP, event(kind, body)), RESULTS)
 
 
+@unhurried
 @given(st.sampled_from(["text", "post", "interactive", "todo", "vote", "file", "novelty"]), JSON, st.text(max_size=5))
 def test_no_content_makes_it_raise(message_type: str, content: object, tail: str) -> None:
     payload = received(json.dumps(content) + tail, "image")
@@ -341,6 +345,7 @@ def test_no_content_makes_it_raise(message_type: str, content: object, tail: str
     assert isinstance(parse_event(APP, payload), RESULTS)
 
 
+@unhurried
 @given(st.data())
 def test_one_changed_field_is_never_worse_than_misshapen(data: st.DataObject) -> None:
     payload = received(thread_id="omt_1", parent_id="om_0")

@@ -7,7 +7,7 @@ import ssl
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from providers.lark.answers import Answer, NoAnswer, NoToken, read_answer
@@ -17,6 +17,7 @@ from returns.ids import ChatId
 from returns.ports import Accepted, Missing, NotPermitted, Refusal, Refused, Unknown, Unreachable
 
 ASKED = ChatId("oc_asked")
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BOTH = tuple(Endpoint)
 
 CODES: dict[Refusal, tuple[int, ...]] = {
@@ -205,6 +206,7 @@ def test_without_a_token_the_refusal_is_the_tokens() -> None:
     assert send_outcome(Endpoint.CREATE, NoToken(refused), ASKED) == refused
 
 
+@unhurried
 @given(
     code=st.one_of(st.integers(), st.none(), st.text(), st.booleans(), st.floats(allow_nan=False)),
     status=st.integers(200, 599),

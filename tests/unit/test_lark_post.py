@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from providers.lark.post import content, create_body, document_of, measure, reply_body, text_document
@@ -14,6 +14,7 @@ from returns.decisions.fingerprint import fingerprint, visible
 from returns.ids import ChatId, IdempotencyKey
 
 KEY = IdempotencyKey("k" * 50)
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 WORDS = st.text(max_size=40)
 ADDRESSES = st.one_of(
     WORDS, st.sampled_from(["https://a.test/x?y=1", "mailto:a@b.test", "javascript:alert(1)", "a@b.test"])
@@ -35,11 +36,13 @@ def as_lark_reads_back(document: Document) -> dict[str, object]:
     return {"title": "", "content": nodes}
 
 
+@unhurried
 @given(DOCUMENTS)
 def test_what_is_sent_reads_back_with_the_same_fingerprint(document: Document) -> None:
     assert fingerprint(visible(document_of(as_lark_reads_back(document)))) == fingerprint(visible(document))
 
 
+@unhurried
 @given(DOCUMENTS)
 def test_only_plain_nodes_go_out(document: Document) -> None:
     tags = {node["tag"] for row in sent(document) for node in row}
@@ -48,6 +51,7 @@ def test_only_plain_nodes_go_out(document: Document) -> None:
     assert all(href.lower().startswith(("http://", "https://")) for href in hrefs)
 
 
+@unhurried
 @given(DOCUMENTS, st.text("oc_0123456789abcdef", min_size=1, max_size=120))
 def test_the_measure_is_never_less_than_what_goes_out(document: Document, chat: str) -> None:
     assert measure(document) >= len(reply_body(document, KEY))

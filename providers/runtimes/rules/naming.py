@@ -1,7 +1,10 @@
 """Whom the question names: ``ask NAME to …``, ``NAME: …``, ``让 NAME …``, ``请 NAME …``, ``转给 NAME``. Pure.
 
-Only the asker's own words count, where they ask for something: at the beginning of a clause, not inside a quotation, not in
-"don't ask bob", not in "where do we ask bob?".
+Only the asker's own words count, where they ask for something: at the beginning of a clause, not inside a quotation,
+not in "don't ask bob", not in "where do we ask bob?".
+
+Every repetition is bounded, or ends at a character that it cannot contain: a hostile question costs no more than a long
+one.
 """
 
 from __future__ import annotations
@@ -15,20 +18,33 @@ from providers.runtimes.rules.spans import FILLER, own_words
 
 _TOKEN: Final = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
 _CORRECTION: Final = r"(?:更正|补充|correction|also)\s*[:：]"
-_CLAUSE: Final = rf"(?:\A|[\n.!?;,。！？；，]|{_CORRECTION})\s*"
+_CLAUSE: Final = rf"(?:\A|[\n.!?;,。！？；，]|{_CORRECTION})[ \t]{{0,40}}"
 _POLITE: Final = (
     r"(?:(?:please|pls|plz|kindly|then|so|and|ok|okay|hi|hello|hey|now|also|just|can\s+you|could\s+you|would\s+you|will\s+you"
-    r"|i'd\s+like\s+you\s+to|i\s+would\s+like\s+you\s+to|i\s+want\s+you\s+to|you\s+should|let's|@\S+)[\s,]+){0,6}"
+    r"|i'd\s+like\s+you\s+to|i\s+would\s+like\s+you\s+to|i\s+want\s+you\s+to|you\s+should|let's|@[^\s,@]+)[\s,]{1,20}){0,6}"
 )
 _NOBODY: Final = frozenset(
-    "him her them me us it you someone somebody anyone anybody everyone everybody people the a an that this these those "
-    "questions question about for if whether how why what who where when permission users user again around".split()
+    re.findall(
+        r"\S+",
+        """
+        him her them me us it you someone somebody anyone anybody everyone everybody people the a an that
+        this these those questions question about for if whether how why what who where when permission
+        users user again around
+        """,
+    )
 )
 _VERBS: Final = frozenset(
-    "review check fix explain look find show help update read run test merge debug tell give list search describe add "
-    "write ask see use open close create delete remove change".split()
+    re.findall(
+        r"\S+",
+        """
+        review check fix explain look find show help update read run test merge debug tell give list search
+        describe add write ask see use open close create delete remove change
+        """,
+    )
 )
-_ASKS_ZH: Final = re.compile(r"怎么|怎样|如何|为什么|为何|为啥|哪里|哪儿|哪个|哪些|哪一|谁|什么|何时|是不是|有没有|多少")
+_ASKS_ZH: Final = re.compile(
+    r"怎么|怎样|如何|为什么|为何|为啥|哪里|哪儿|哪个|哪些|哪一|谁|什么|何时|是不是|有没有|多少"
+)
 _NOT_ZH: Final = re.compile(r"(?:不要|别|不用|不必|无需|不需要|不能|不应该|勿|没有|没|不|未)\s*(?:再|去|直接)?\s*\Z")
 _DOES_ZH: Final = re.compile(
     r"\s*(?:来|去|帮|再|也|先|尽快|抽空|马上|继续|负责|给|把|看|查|检查|审|写|改|修|分析|处理|确认|解释|评|总结|做|告诉|回答|回复|调查|研究|排查"
@@ -36,7 +52,7 @@ _DOES_ZH: Final = re.compile(
     re.IGNORECASE,
 )
 _LEADS_ZH: Final = re.compile(
-    r"(?:\s|@\S+|那|就|麻烦|你|请|帮我|帮忙|能不能|可以|可否|能否|是否可以|先|再|然后|所以|我|想|要|现在|直接|并|也|还是|把[^，。]{1,40}|更正\s*[:：]|补充\s*[:：])*"
+    r"(?:\s|@[^\s@]+\s|那|就|麻烦|你|请|帮我|帮忙|能不能|可以|可否|能否|是否可以|先|再|然后|所以|我|想|要|现在|直接|并|也|还是|更正\s*[:：]|补充\s*[:：])*(?:把[^，。]{1,40})?"
 )
 _CLAUSE_END: Final = re.compile(r"[\n。！？；，,;!?]")
 
@@ -59,12 +75,12 @@ class _Hit:
 
 
 def named_peer(question: str, names: Sequence[str]) -> Named | None:
-    """The peer that ``question`` asks for, ``names`` being the known ones. A later correction goes before what it corrects."""
+    """The peer that ``question`` asks for; ``names`` are the known ones. A correction goes before what it corrects."""
     own = own_words(question)
     hits = sorted(_hits(own, [name for name in names if name.strip()]), key=lambda hit: (hit.start, -hit.end))
     if not hits:
         return None
-    corrected = max((found.start() for found in re.finditer(rf"(?mi)^\s*{_CORRECTION}", own)), default=-1)
+    corrected = max((found.start() for found in re.finditer(rf"(?mi)^[ \t]{{0,40}}{_CORRECTION}", own)), default=-1)
     chosen = next((hit for hit in hits if hit.start >= corrected), hits[0])
     return Named(chosen.name, _purpose(question, hits[0]))
 
@@ -112,7 +128,9 @@ def _english(own: str, known: _Known) -> Iterator[_Hit]:
 
 def _addressed(own: str, known: _Known) -> Iterator[_Hit]:
     """``NAME: …`` at the beginning of a line; only for names that are known."""
-    for found in re.finditer(rf"(?im)^(?:\s*{_CORRECTION})?\s*(?:@\S+\s+)*@?({known.pattern})\s*[:：]", own):
+    for found in re.finditer(
+        rf"(?im)^(?:[ \t]{{0,40}}{_CORRECTION})?[ \t]{{0,40}}(?:@[^\s@]+\s+){{0,6}}@?({known.pattern})\s*[:：]", own
+    ):
         spelt = known.spell(found[1])
         if spelt is not None:
             yield _Hit(found.start(), found.end(), spelt)

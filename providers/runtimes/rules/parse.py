@@ -1,7 +1,7 @@
 """From a question to what is to be done about it. Pure; never raises.
 
-The quoted parent and the history lend terms to a question that only points at them ("who changed it?"). They lend nothing
-else: no name, no command.
+The quoted parent and the history lend terms to a question that only points at them ("who changed it?"). They lend
+nothing else: no name, no command.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Final
 
 from manager.decisions.decision import PeerCard, Said
 from manager.decisions.language import Language, language_of
-from providers.runtimes.rules import vocabulary
+from providers.runtimes.rules import intents as asking
+from providers.runtimes.rules import manners
+from providers.runtimes.rules.intents import Intent
 from providers.runtimes.rules.naming import Named, named_peer
 from providers.runtimes.rules.spans import own_words
 from providers.runtimes.rules.terms import Kind, Term, terms_of
-from providers.runtimes.rules.vocabulary import Intent
 
 _LONGEST: Final = 8000
 """Characters of a message that are parsed; more are an attachment, not a question."""
@@ -59,8 +60,8 @@ def parse(question: str, quoted: Said | None, history: Sequence[Said], peers: Se
     language = language_of(text)
     named = named_peer(text, [peer.name for peer in peers])
     topic = named.purpose if named else text
-    intents = frozenset(intent for intent, pattern in vocabulary.INTENTS if pattern.search(own_words(topic)))
-    last = vocabulary.LAST_COMMIT.search(topic) is not None
+    intents = frozenset(intent for intent, pattern in asking.INTENTS if pattern.search(own_words(topic)))
+    last = asking.LAST_COMMIT.search(topic) is not None
     terms = _terms(topic, quoted, history, language)
     if last:
         terms = tuple(term for term in terms if term.kind is not Kind.WORD)
@@ -79,7 +80,7 @@ def parse(question: str, quoted: Said | None, history: Sequence[Said], peers: Se
 def _terms(topic: str, quoted: Said | None, history: Sequence[Said], language: Language) -> tuple[Term, ...]:
     chinese = language == "zh"
     terms = terms_of(topic, chinese=chinese)
-    if any(term.kind is not Kind.WORD for term in terms) or (terms and not vocabulary.POINTING.search(topic)):
+    if any(term.kind is not Kind.WORD for term in terms) or (terms and not manners.POINTING.search(topic)):
         return terms
     for earlier in _earlier(topic, quoted, history):
         borrowed = terms_of(earlier, chinese=language_of(earlier) == "zh")
@@ -93,18 +94,18 @@ def _earlier(topic: str, quoted: Said | None, history: Sequence[Said]) -> list[s
     """What a pronoun may point at: the quoted message, else the asker's latest one."""
     if quoted is not None:
         return [quoted.text[:_LONGEST]]
-    if not vocabulary.POINTING.search(topic):
+    if not manners.POINTING.search(topic):
         return []
     asked = [said.text[:_LONGEST] for said in history if said.author == "asker" and said.text.strip() != topic.strip()]
     return asked[-1:]
 
 
 def _manner(topic: str, intents: frozenset[Intent], terms: tuple[Term, ...], *, last: bool) -> Manner:
-    if not re.search(r"\w", topic) or vocabulary.SMALL_TALK.fullmatch(topic):
+    if not re.search(r"\w", topic) or manners.SMALL_TALK.fullmatch(topic):
         return Manner.SMALL_TALK
-    if vocabulary.HELP.fullmatch(topic):
+    if manners.HELP.fullmatch(topic):
         return Manner.HELP
-    if vocabulary.WORK.search(own_words(topic)) and not intents & {Intent.WHO, Intent.CHANGED}:
+    if manners.WORK.search(own_words(topic)) and not intents & {Intent.WHO, Intent.CHANGED}:
         return Manner.WORK
     if terms or last or Intent.CHANGED in intents:
         return Manner.LOOK_UP

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from providers.runtimes.rules import vocabulary
+from providers.runtimes.rules import stopwords
 
 
 class Kind(Enum):
@@ -53,8 +53,12 @@ _PATH: Final = re.compile(
     )(?:(?::|\#L|\ line\ |\ 第\ ?)(\d{{1,7}}))?(?:@[0-9a-f]{{7,40}})?""",
     re.VERBOSE,
 )
-_COMMIT: Final = re.compile(r"(?<![A-Za-z0-9_/.-])(?=[a-f]*[0-9])([0-9a-f]{7,40})(?![A-Za-z0-9_/-]|\.\w)", re.IGNORECASE)
-_NAMED_COMMIT: Final = re.compile(r"(?:commit|revision|提交)\s*[:：#]?\s*([0-9a-f]{4,40})(?![A-Za-z0-9_])", re.IGNORECASE)
+_COMMIT: Final = re.compile(
+    r"(?<![A-Za-z0-9_/.-])(?=[a-f]*[0-9])([0-9a-f]{7,40})(?![A-Za-z0-9_/-]|\.\w)", re.IGNORECASE
+)
+_NAMED_COMMIT: Final = re.compile(
+    r"(?:commit|revision|提交)\s*[:：#]?\s*([0-9a-f]{4,40})(?![A-Za-z0-9_])", re.IGNORECASE
+)
 _IDENTIFIER: Final = re.compile(
     r"""(?<![A-Za-z0-9_.@])(
         [A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(\))?                # dotted
@@ -65,7 +69,7 @@ _IDENTIFIER: Final = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _CITED: Final = re.compile(
-    r"```[^\n]*\n?(.*?)(?:```|\Z)|`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|‘([^’\n]+)’|「([^」\n]+)」|『([^』\n]+)』|(?<!\w)'([^'\n]+)'(?!\w)",
+    r"```[^\n]*\n?(.*?)(?:```|\Z)|`([^`\n]+)`|\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|‘([^’\n]{1,400})’|「([^」\n]{1,400})」|『([^』\n]{1,400})』|(?<!\w)'([^'\n]{1,400})'(?!\w)",
     re.DOTALL,
 )
 _ADDRESS: Final = re.compile(r"https?://[^\s，。；！？）】]+")
@@ -99,7 +103,7 @@ def _take_cited(text: str, found: dict[tuple[Kind, str], Term]) -> str:
 def _take_paths(text: str, found: dict[tuple[Kind, str], Term]) -> str:
     def take(match: re.Match[str]) -> str:
         path = match[1].rstrip(".")
-        if path.casefold() in vocabulary.SLASHED or not re.search(r"[A-Za-z0-9]", path):
+        if path.casefold() in stopwords.SLASHED or not re.search(r"[A-Za-z0-9]", path):
             return match.group()
         _keep(Term(Kind.PATH, path[:_LONGEST], int(match[2]) if match[2] else None), found)
         return " "
@@ -148,10 +152,10 @@ def classify(cited: str) -> Term | None:
 
 def _words(text: str, *, chinese: bool) -> list[Term]:
     latin = [word for word in _LATIN.findall(text) if len(word) > 1]
-    kept = [word for word in latin if not vocabulary.is_stop(word)]
-    content = [word for word in kept if not vocabulary.is_soft(word)]
+    kept = [word for word in latin if not stopwords.is_stop(word)]
+    content = [word for word in kept if not stopwords.is_soft(word)]
     kind = Kind.IDENTIFIER if chinese else Kind.WORD
     terms = [Term(kind, re.sub(r"['’]s$", "", word)) for word in content or kept]
-    for piece in vocabulary.EMPTY_HAN.split(text):
+    for piece in stopwords.EMPTY_HAN.split(text):
         terms += [Term(Kind.WORD, run) for run in _HAN_RUN.findall(piece)]
     return terms

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
-import sys
 from pathlib import Path
+
+import click
 
 from gateway import policies
 from gateway.composition import open_gateway
@@ -17,6 +17,7 @@ from gateway.http.server import AddressUnusable, PortInUse
 from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning
 from gateway.settings import Settings, SettingsError, load
 from gateway.settings_sources import find_file
+from gateway.system import environment
 from providers.hosttools.workspaces import WorkspaceConflict, WorkspaceMissing
 from providers.lark.config import LarkAppInvalid
 from providers.storage.errors import DatabaseTooNew, UnsupportedDatabase
@@ -42,16 +43,16 @@ CANNOT_START = (
 def serve_until_stopped(config: Path | None, *, as_json: bool) -> int:
     """Serve; the exit code: 0 stopped as told, 1 could not go on, 2 the configuration is wrong."""
     try:
-        settings = load(config, os.environ, serving=True)
-        file = find_file(config, os.environ)
+        settings = load(config, environment(), serving=True)
+        file = find_file(config, environment())
     except SettingsError as error:
-        print(error, file=sys.stderr)
+        click.echo(str(error), err=True)
         return USAGE
     set_up(policies.secrets_of(settings))
     try:
         asyncio.run(_serve(settings, file, as_json=as_json))
     except CANNOT_START as error:
-        print(f"lark-steward cannot start: {error}", file=sys.stderr)
+        click.echo(f"lark-steward cannot start: {error}", err=True)
         return FAILED
     return DONE
 
@@ -68,6 +69,6 @@ async def _serve(settings: Settings, config: Path | None, *, as_json: bool) -> N
 
 def _say(url: str, apps: list[str], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"url": url, "apps": apps}), flush=True)
+        click.echo(json.dumps({"url": url, "apps": apps}))
         return
-    print(f"lark-steward listens on {url} for {', '.join(apps)}. Events: POST {url}/lark/events", flush=True)
+    click.echo(f"lark-steward listens on {url} for {', '.join(apps)}. Events: POST {url}/lark/events")

@@ -1,0 +1,133 @@
+"""The operator's JSON: list and show requests, look again at a delivery, events that were set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from aiohttp import web
+from sqlalchemy import Connection
+
+from gateway.http.auth import Operator
+from gateway.http.cursors import Cursors
+from gateway.http.errors import ApiError, json_response
+from gateway.http.paging import cursor, limit
+from gateway.inbox.asking import asking
+from gateway.inbox.items import Json
+from gateway.inbox.reading import EVENT_STATES, STATUSES, Ask, Listing, Page, get_item, list_events, list_requests
+from gateway.inbox.reading import show_request as show
+from returns.ids import SubjectId
+from returns.ledger.operators import look_again
+from returns.ledger.wakeups import RETURNS, announce
+from returns.ports import Clock, Transactions
+
+T = TypeVar("T")
+
+CALLER = "operator"
+LONGEST_ID = 100
+TRUE = frozenset({"1", "true"})
+FALSE = frozenset({"0", "false"})
+
+
+class InboxApi:
+    """The routes under ``/api/v1`` that belong to the operator."""
+
+    def __init__(self, transactions: Transactions, operator: Operator, cursors: Cursors, clock: Clock) -> None:
+        self._transactions = transactions
+        self._operator = operator
+        self._cursors = cursors
+        self._clock = clock
+
+    def routes(self) -> list[web.RouteDef]:
+        """What to serve."""
+        return [
+            web.get("/api/v1/inbox", self.list),
+            web.get("/api/v1/inbox/{id}", self.show),
+            web.post("/api/v1/inbox/{id}/verify", self.verify),
+            web.get("/api/v1/events", self.events),
+            web.post("/api/v1/wakeup", self.wake_up),
+        ]
+
+    async def list(self, request: web.Request) -> web.Response:
+        """``GET /api/v1/inbox?status=&all=&cursor=&limit=``: newest first."""
+        self._operator.require(request)
+        listing = Listing(_one_of(request, "status", STATUSES), _flag(request, "all"))
+        size, position = limit(request), self._position(request, listing.key)
+        page = await self._read(lambda ask: list_requests(ask, listing, position, size))
+        return self._page(page, listing.key)
+
+    async def show(self, request: web.Request) -> web.Response:
+        """``GET /api/v1/inbox/{id}``: one request, its timeline and lineage."""
+        self._operator.require(request)
+        request_id = _id(request)
+        return json_response(_found(await self._read(lambda ask: show(ask, request_id))))
+
+    async def verify(self, request: web.Request) -> web.Response:
+        """``POST /api/v1/inbox/{id}/verify``: look again at what is not proved; reads only, sends nothing."""
+        self._operator.require(request)
+        request_id, now = _id(request), self._clock.now()
+
+        def work(connection: Connection) -> tuple[bool, Json | None]:
+            looking = look_again(connection, SubjectId(request_id), now)
+            return looking, get_item(asking(connection), request_id)
+
+        looking, item = await self._transactions.run(work)
+        return json_response({"looking": looking, "item": _found(item)}, 202 if looking else 200)
+
+    async def events(self, request: web.Request) -> web.Response:
+        """``GET /api/v1/events?state=parked|late|alarm&cursor=&limit=``: what was set aside, newest first."""
+        self._operator.require(request)
+        state = _one_of(request, "state", EVENT_STATES) or EVENT_STATES[0]
+        key = f"events:{state}"
+        size, position = limit(request), self._position(request, key)
+        page = await self._read(lambda ask: list_events(ask, state, position, size))
+        return self._page(page, key)
+
+    async def wake_up(self, request: web.Request) -> web.Response:
+        """``POST /api/v1/wakeup``: a command wrote something for the pump into the database."""
+        self._operator.require(request)
+        await self._transactions.run(lambda connection: announce(connection, RETURNS))
+        return json_response({"rung": True}, 202)
+
+    async def _read(self, work: Callable[[Ask], T]) -> T:
+        return await self._transactions.read(lambda connection: work(asking(connection)))
+
+    def _position(self, request: web.Request, key: str) -> str | None:
+        given = cursor(request)
+        return None if given is None else self._cursors.decode(CALLER, key, given)
+
+    def _page(self, page: Page, key: str) -> web.Response:
+        position = page.next_position
+        following = None if position is None else self._cursors.encode(CALLER, key, position)
+        return json_response({"items": page.items, "next_cursor": following})
+
+
+def _one_of(request: web.Request, name: str, allowed: tuple[str, ...]) -> str:
+    values = request.query.getall(name, [])
+    if not values or values == [""]:
+        return ""
+    if len(values) == 1 and values[0] in allowed:
+        return values[0]
+    raise ApiError(400, "invalid_request", f"{name} is one of: {', '.join(allowed)}.", name)
+
+
+def _flag(request: web.Request, name: str) -> bool:
+    value = _one_of(request, name, (*TRUE, *FALSE))
+    return value in TRUE
+
+
+def _id(request: web.Request) -> str:
+    given = request.match_info["id"]
+    if len(given) > LONGEST_ID or "\0" in given:
+        raise _unknown()
+    return given
+
+
+def _found(item: Json | None) -> Json:
+    if item is None:
+        raise _unknown()
+    return item
+
+
+def _unknown() -> ApiError:
+    return ApiError(404, "not_found", "There is no such request. GET /api/v1/inbox lists those that there are.")

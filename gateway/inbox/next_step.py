@@ -1,0 +1,212 @@
+"""What happens next to a request, in plain words: a pure function of its four axes and its turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from manager.decisions.assessment import Assessment
+from manager.decisions.assignment import Assignment
+from manager.decisions.turn import TurnState
+from manager.decisions.work import Work
+from returns.delivery import Error, State
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where a request's newest revision stands."""
+
+    assignment: Assignment
+    assessment: Assessment
+    work: Work
+    delivery: State | None
+    """None while there is no answer."""
+    error: Error | None
+    turn: TurnState | None
+    """None for a request of one peer to another."""
+
+
+class Next(Enum):
+    """What happens next; the value is the sentence in English, ``{receiver}`` the peer's name."""
+
+    TURN = "The steward looks into it when its turn comes."
+    INVESTIGATING = "The steward is looking into it."
+    ASKER = "It waits for the asker's answer, or for what it was put off for."
+    BROKEN = "The steward could not end its turn: see the timeline, then ask again."
+    STORING = "It is on its way to {receiver}."
+    TAKING_UP = "It waits for {receiver} to take it up."
+    ASSESSING = "{receiver} has it and says next what it takes on."
+    WORKING = "{receiver} is working on it and owes the result."
+    WORKING_PARTLY = "{receiver} is working on the part it accepted; the rest is open."
+    DEFERRED = "{receiver} put it off; it goes on when the named condition is met."
+    REJECTED = "{receiver} declined; the asker is told why."
+    TELLING = "The answer is on its way into the outbox."
+    READ_BY_PEER = "Nothing: the result lies ready for the peer that asked."
+    CANCELLED = "Nothing: it was cancelled."
+    SENDING_NEXT = "The answer is sent next."
+    HELD_BACK = "The rest of the answer waits until its earlier part is proved."
+    UNDER_WAY = "A send is under way; its outcome is read back."
+    RETRY_OFFLINE = "Lark could not be reached and nothing was sent: it is tried again."
+    RETRY_LIMITED = "Lark asked to slow down and nothing was sent: it is tried again."
+    RETRY_REFUSED = "Lark refused the app: check credentials, scopes and state of the app; it is tried again slowly."
+    RETRY = "Lark did not accept it: it is tried again."
+    READING = "It was accepted: it is read back to prove it."
+    SEARCHING = "It may have been sent: the chat is read to find it; it is never sent again."
+    READING_FAILS = (
+        "It may have been sent, and the chat cannot be read: reading is tried again; check the app's scopes."
+    )
+    PROVED = "Nothing: the answer was read back and is proved."
+    LOOK = "Look into the chat: the answer may be there or not. To look again by machine: manager-inbox verify."
+    LOOK_DIFFERENT = "Look into the chat: what is there is not what was sent, or was taken back."
+    LOOK_SEVERAL = "Look into the chat: several messages could be this answer."
+    NO_AUTHORITY = "Nothing is told any more: the right to tell it there was revoked."
+    GONE = "Nothing can be sent: the chat or the question is gone, or the bot is not in it. Tell the asker yourself."
+    REFUSED = "Lark refused it for good: see the error, and tell the asker yourself."
+    REPLACED = "Nothing: it was replaced or taken back before it was sent."
+
+
+CHINESE: dict[Next, str] = {
+    Next.TURN: "轮到时，管家会去查。",
+    Next.INVESTIGATING: "管家正在查。",
+    Next.ASKER: "等提问者回答，或等约定的条件。",
+    Next.BROKEN: "管家没能完成这一轮：请看时间线，再问一次。",
+    Next.STORING: "正在交给 {receiver}。",
+    Next.TAKING_UP: "等 {receiver} 来取。",
+    Next.ASSESSING: "{receiver} 已看到，接下来会说明接受多少。",
+    Next.WORKING: "{receiver} 正在处理，欠一个结果。",
+    Next.WORKING_PARTLY: "{receiver} 正在处理接受的部分，其余未定。",
+    Next.DEFERRED: "{receiver} 暂缓，条件满足后继续。",
+    Next.REJECTED: "{receiver} 没有接受，会把原因告诉提问者。",
+    Next.TELLING: "答复正在进入发件箱。",
+    Next.READ_BY_PEER: "无需处理：结果已备好，等委托方来读。",
+    Next.CANCELLED: "无需处理：已取消。",
+    Next.SENDING_NEXT: "答复即将发送。",
+    Next.HELD_BACK: "前一部分证实之后，再发其余部分。",
+    Next.UNDER_WAY: "正在发送，之后会读回核实。",
+    Next.RETRY_OFFLINE: "连不上飞书，什么都没有发出：稍后重试。",
+    Next.RETRY_LIMITED: "飞书要求放慢，什么都没有发出：稍后重试。",
+    Next.RETRY_REFUSED: "飞书拒绝了应用：请检查凭证、权限和应用状态；会慢慢重试。",
+    Next.RETRY: "飞书没有接受：稍后重试。",
+    Next.READING: "已被接受：正在读回核实。",
+    Next.SEARCHING: "可能已发出：正在读聊天记录查找，不会重发。",
+    Next.READING_FAILS: "可能已发出，但读不到聊天记录：会再读；请检查应用权限。",
+    Next.PROVED: "无需处理：答复已读回并证实。",
+    Next.LOOK: "请到聊天里看：答复可能在，也可能不在。让机器再查一次：manager-inbox verify。",
+    Next.LOOK_DIFFERENT: "请到聊天里看：那里的内容与发出的不同，或已被撤回。",
+    Next.LOOK_SEVERAL: "请到聊天里看：有几条消息都可能是这个答复。",
+    Next.NO_AUTHORITY: "不再告知：在那里告知的权限已被收回。",
+    Next.GONE: "发不出去：聊天或问题已不在，或机器人不在其中。请自行告诉提问者。",
+    Next.REFUSED: "飞书最终拒绝：请看错误，并自行告诉提问者。",
+    Next.REPLACED: "无需处理：发送之前已被替换或撤回。",
+}
+
+
+def next_step(at: Situation) -> Next:
+    """What happens next."""
+    if at.delivery is not None:
+        return _of_delivery(at.delivery, at.error)
+    match at.work:
+        case Work.OPEN:
+            return _of_assignment(at)
+        case Work.RESOLVED | Work.DECLINED:
+            return Next.READ_BY_PEER if at.turn is None else Next.TELLING
+        case Work.CANCELLED:
+            return Next.CANCELLED
+        case _:
+            assert_never(at.work)
+
+
+def _of_assignment(at: Situation) -> Next:
+    match at.assignment:
+        case Assignment.UNASSIGNED:
+            return _of_turn(at.turn)
+        case Assignment.ASSIGNED:
+            return Next.STORING
+        case Assignment.STORED:
+            return Next.TAKING_UP if at.assessment is Assessment.PENDING else _of_assessment(at.assessment)
+        case Assignment.PRESENTED:
+            return _of_assessment(at.assessment)
+        case _:
+            assert_never(at.assignment)
+
+
+def _of_turn(turn: TurnState | None) -> Next:
+    match turn:
+        case TurnState.QUEUED:
+            return Next.TURN
+        case TurnState.RUNNING:
+            return Next.INVESTIGATING
+        case TurnState.DONE | None:
+            return Next.ASKER
+        case TurnState.FAILED | TurnState.CANCELLED:
+            return Next.BROKEN
+        case _:
+            assert_never(turn)
+
+
+def _of_assessment(assessment: Assessment) -> Next:
+    match assessment:
+        case Assessment.PENDING:
+            return Next.ASSESSING
+        case Assessment.ACCEPTED:
+            return Next.WORKING
+        case Assessment.PARTIALLY_ACCEPTED:
+            return Next.WORKING_PARTLY
+        case Assessment.DEFERRED:
+            return Next.DEFERRED
+        case Assessment.REJECTED:
+            return Next.REJECTED
+        case _:
+            assert_never(assessment)
+
+
+def _of_delivery(state: State, error: Error | None) -> Next:
+    match state:
+        case State.QUEUED:
+            return Next.HELD_BACK if error is Error.EARLIER_PART_UNVERIFIED else Next.SENDING_NEXT
+        case State.SENDING:
+            return Next.UNDER_WAY
+        case State.RETRY_PENDING:
+            return RETRIES.get(error, Next.RETRY)
+        case State.VERIFICATION_REQUIRED:
+            return READINGS.get(error, Next.SEARCHING)
+        case State.DELIVERED:
+            return Next.PROVED
+        case State.EXPLICIT_UNVERIFIED:
+            return UNPROVED.get(error, Next.LOOK)
+        case State.UNDELIVERABLE:
+            return ENDS.get(error, Next.REFUSED)
+        case State.SUPERSEDED:
+            return Next.REPLACED
+        case _:
+            assert_never(state)
+
+
+RETRIES: dict[Error | None, Next] = {
+    Error.PROVIDER_OFFLINE: Next.RETRY_OFFLINE,
+    Error.PROVIDER_RATE_LIMITED: Next.RETRY_LIMITED,
+    Error.PROVIDER_REJECTED: Next.RETRY_REFUSED,
+}
+READINGS: dict[Error | None, Next] = {
+    Error.PROVIDER_DELIVERY_UNVERIFIED: Next.READING,
+    Error.PROVIDER_LOCATOR_UNAVAILABLE: Next.SEARCHING,
+    Error.PROVIDER_VERIFICATION_UNAVAILABLE: Next.READING_FAILS,
+}
+UNPROVED: dict[Error | None, Next] = {
+    Error.PROVIDER_DELIVERY_MISMATCH: Next.LOOK_DIFFERENT,
+    Error.PROVIDER_MESSAGE_RECALLED: Next.LOOK_DIFFERENT,
+    Error.PROVIDER_MESSAGE_MISSING: Next.LOOK_DIFFERENT,
+    Error.AMBIGUOUS_MATCH: Next.LOOK_SEVERAL,
+    Error.RETURN_AUTHORIZATION_UNAVAILABLE: Next.NO_AUTHORITY,
+}
+ENDS: dict[Error | None, Next] = {
+    Error.ORIGINAL_ROUTE_UNAVAILABLE: Next.GONE,
+    Error.RETURN_AUTHORIZATION_UNAVAILABLE: Next.NO_AUTHORITY,
+}
+
+
+def say(step: Next, receiver: str | None, *, chinese: bool = False) -> str:
+    """The sentence, with the peer's name in it."""
+    sentence = CHINESE[step] if chinese else step.value
+    return sentence.replace("{receiver}", receiver or ("对方" if chinese else "the receiver"))

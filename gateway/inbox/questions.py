@@ -1,0 +1,97 @@
+"""The questions to the database: portable SQL with named parameters, one text each.
+
+Lists first pick the sequence numbers of one page, by the index that fits what is asked for, and then fetch the rest of
+those few rows. What is rare is picked by its status; what most requests have is met soon on the way from the newest.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_ITEM: Final = """
+SELECT r.seq, r.request_id, r.conversation_id, r.private, r.asked_at, r.revision, r.language, r.late, r.intent, r.depth,
+       r.parent_id, sender.name AS sender, receiver.name AS receiver,
+       CASE WHEN r.private THEN NULL ELSE SUBSTR(b.question, 1, 200) END AS question,
+       v.assignment, v.assessment, v.work,
+       a.status, a.error, a.verification, a.parts, a.delivered_parts, a.attempts, a.delivered_at, a.needs_operator,
+       t.state AS turn
+FROM requests r
+JOIN revisions v ON v.request_id = r.request_id AND v.revision = r.revision
+JOIN revision_bodies b ON b.request_id = r.request_id AND b.revision = r.revision
+LEFT JOIN peers receiver ON receiver.peer_id = v.receiver
+LEFT JOIN peers sender ON sender.peer_id = r.from_peer
+LEFT JOIN answers a ON a.subject_id = r.request_id AND a.revision = r.revision
+LEFT JOIN turns t ON t.request_id = r.request_id AND t.revision = r.revision
+"""
+
+_PICKED: Final = """
+WHERE r.seq IN (SELECT seq FROM picked)
+ORDER BY r.seq DESC
+"""
+
+
+def _page(picked: str) -> str:
+    """The items of the page whose sequence numbers ``picked`` selects."""
+    return "".join(("WITH picked AS (", picked, ")", _ITEM, _PICKED))
+
+
+NEWEST: Final = _page("""
+    SELECT r.seq FROM requests r
+    WHERE r.seq < :before AND (:children = 1 OR r.parent_id IS NULL)
+    ORDER BY r.seq DESC LIMIT :limit
+""")
+"""The newest requests: ``before`` (a sequence number), ``children`` (0 or 1), ``limit``."""
+
+BY_COMMON_STATUS: Final = _page("""
+    SELECT r.seq FROM requests r
+    WHERE r.seq < :before AND (:children = 1 OR r.parent_id IS NULL)
+      AND EXISTS (SELECT 1 FROM answers a
+                  WHERE a.subject_id = r.request_id AND a.revision = r.revision AND a.status = :status)
+    ORDER BY r.seq DESC LIMIT :limit
+""")
+"""As ``NEWEST``, of a delivery ``status`` that most requests come to."""
+
+BY_RARE_STATUS: Final = _page("""
+    SELECT r.seq FROM answers a
+    JOIN requests r ON r.request_id = a.subject_id AND r.revision = a.revision
+    WHERE a.status = :status AND r.seq < :before AND (:children = 1 OR r.parent_id IS NULL)
+    ORDER BY r.seq DESC LIMIT :limit
+""")
+"""As ``NEWEST``, of a delivery ``status`` that few requests have at a time."""
+
+ABSENT: Final = _page("""
+    SELECT r.seq FROM requests r
+    WHERE r.seq < :before AND (:children = 1 OR r.parent_id IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.subject_id = r.request_id AND a.revision = r.revision)
+    ORDER BY r.seq DESC LIMIT :limit
+""")
+"""As ``NEWEST``, of those that have no answer yet."""
+
+ONE: Final = "".join((_ITEM, "WHERE r.request_id = :request"))
+"""One request by its id: ``request``."""
+
+PARENT: Final = "SELECT r.parent_id FROM requests r WHERE r.request_id = :request"
+"""The parent of ``request``."""
+
+CHILDREN: Final = """
+SELECT r.request_id FROM requests r WHERE r.parent_id = :request ORDER BY r.seq LIMIT :limit
+"""
+"""The children of ``request``, oldest first."""
+
+FACTS: Final = """
+SELECT f.at, f.fact, f.detail, f.revision FROM facts f WHERE f.request_id = :request ORDER BY f.seq LIMIT :limit
+"""
+"""The steward's part of the timeline of ``request``."""
+
+RETURN_FACTS: Final = """
+SELECT f.at, f.fact, f.detail, f.return_id, f.position FROM return_facts f
+WHERE f.subject_id = :request ORDER BY f.seq LIMIT :limit
+"""
+"""The delivery's part of the timeline of ``request``."""
+
+SET_ASIDE: Final = """
+SELECT e.seq, e.app, e.event_type, e.state, e.reason, e.created_at, e.received_at, e.request_id FROM events e
+WHERE e.state = :state AND e.seq < :before
+ORDER BY e.seq DESC LIMIT :limit
+"""
+"""The newest events of one ``state``."""

@@ -1,0 +1,82 @@
+"""One attempt, step by step: prepare, pace, commit, send, record.
+
+The order is the guarantee. The token is at hand before anything is committed; the attempt is committed before the
+first byte is written; what the provider said is recorded before anything else is done with the part.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from returns.ids import AppName, ChatKey, PartId
+from returns.ledger import attempts
+from returns.ledger.attempts import Attempt
+from returns.ports import Ready, Refused, SendOutcome, StorageUnavailable, Unknown
+from returns.service.containing import Contained, describe
+from returns.service.holding import while_held
+from returns.service.tools import CHAT, SENDS, Tools
+
+FIRST_DELAY_S = 0.2
+LONGEST_DELAY_S = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+async def deliver(tools: Tools, part_id: PartId, app: AppName, chat: ChatKey) -> None:
+    """Try to send a part once. Raises ``StorageUnavailable`` if the attempt could not be committed."""
+    if not await prepare(tools, part_id, app):
+        return
+    await tools.take_turn((SENDS, app), (CHAT, chat))
+    attempt = await commit(tools, part_id)
+    if attempt is None:
+        return
+    outcome = await send(tools, attempt)
+    await conclude(tools, attempt, outcome)
+
+
+async def prepare(tools: Tools, part_id: PartId, app: AppName) -> bool:
+    """Have the token at hand; if that is refused, the part waits and nothing was attempted."""
+    ready = await tools.provider.prepare(app)
+    match ready:
+        case Ready():
+            return True
+        case Refused():
+            now = tools.clock.now()
+            await tools.transactions.run(lambda c: attempts.postpone(c, part_id, ready, now, tools.policy))
+            return False
+
+
+async def commit(tools: Tools, part_id: PartId) -> Attempt | None:
+    """Commit the attempt, if the part may still be told now."""
+    now = tools.clock.now()
+    return await tools.transactions.run(
+        lambda c: attempts.begin(c, part_id, tools.owner, now, tools.policy, tools.authority)
+    )
+
+
+async def send(tools: Tools, attempt: Attempt) -> SendOutcome:
+    """Send once, under the lease. A fault of ours in between leaves the outcome unknown."""
+    with Contained() as contained:
+        sending = tools.provider.send(attempt.route, attempt.document, attempt.key)
+        return await while_held(tools, attempt.part_id, attempt.fence, sending)
+    if contained.fault is not None:
+        _log.error("sending a part failed by a fault: %s", describe(contained.fault))
+    return Unknown("fault")
+
+
+async def conclude(tools: Tools, attempt: Attempt, outcome: SendOutcome) -> None:
+    """Record the outcome, and do not give up: what the provider said is known only here."""
+    delay_s = FIRST_DELAY_S
+    while not await _recorded(tools, attempt, outcome):
+        _log.warning("the outcome of a send waits for the database")
+        await tools.sleep(delay_s)
+        delay_s = min(delay_s * 2, LONGEST_DELAY_S)
+
+
+async def _recorded(tools: Tools, attempt: Attempt, outcome: SendOutcome) -> bool:
+    now = tools.clock.now()
+    try:
+        await tools.transactions.run(lambda c: attempts.conclude(c, attempt, outcome, now, tools.policy))
+    except StorageUnavailable:
+        return False
+    return True

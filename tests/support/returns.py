@@ -1,0 +1,380 @@
+"""An honest chat provider in memory, a clock that is moved by hand, and what else the way back's tests need."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from sqlalchemy import select
+
+from returns.decisions.document import Code, Document, Link, Text
+from returns.decisions.fingerprint import visible
+from returns.decisions.policy import ReturnsPolicy
+from returns.delivery import State
+from returns.ids import AppName, ChatId, MessageId, Millis, ReturnId, SubjectId, ThreadId
+from returns.ledger import leases
+from returns.ledger.outbox import ReturnKind, enqueue, new_return
+from returns.ledger.tables import answers, part_locators, parts, return_facts
+from returns.ports import (
+    Accepted,
+    Locator,
+    Missing,
+    NotPermitted,
+    Reading,
+    Ready,
+    Refusal,
+    Refused,
+    Route,
+    Unknown,
+    Unreachable,
+    Verdict,
+    WindowPage,
+)
+from returns.service.pump import Pump
+from tests.support.storage import transactions as opened_transactions
+
+APP = AppName("default")
+START = Millis(1_700_000_000_000)
+POLICY = ReturnsPolicy(app_per_second=10_000, app_per_minute=100_000, chat_per_second=10_000)
+LIMIT = 30_000
+
+
+class ManualClock:
+    """Stands still until it is moved."""
+
+    def __init__(self, now: int = START) -> None:
+        self._now = now
+
+    def now(self) -> Millis:
+        return Millis(self._now)
+
+    def move(self, ms: int) -> None:
+        self._now += ms
+
+
+@dataclass
+class Sent:
+    """A message of the provider."""
+
+    message_id: str
+    chat_id: str
+    thread_id: str | None
+    parent_id: str | None
+    sent_at: int
+    document: Document
+    ours: bool = True
+    recalled: bool = False
+    deleted: bool = False
+    hidden_until: int = 0
+    """Searches do not see it before this."""
+
+
+def measure(document: Document) -> int:
+    """Like a provider's: bytes of a JSON body."""
+    nodes = [[_node(node) for node in paragraph] for paragraph in document]
+    return len(json.dumps({"content": nodes}, ensure_ascii=False).encode()) + 100
+
+
+def _node(node: object) -> dict[str, str]:
+    match node:
+        case Text(text):
+            return {"tag": "text", "text": text}
+        case Link(text, href):
+            return {"tag": "a", "text": text, "href": href}
+        case Code(language, text):
+            return {"tag": "code_block", "language": language, "text": text}
+        case _:
+            return {"tag": type(node).__name__}
+
+
+@dataclass
+class FakeProvider:
+    """Accepts, deduplicates by key and shows what it has; ``faults`` are used up first, one a send."""
+
+    clock: ManualClock
+    faults: list[object] = field(default_factory=list)
+    """Refused | Unknown: given instead of sending. "lose": accept, then lose the answer. "accept_without_id".
+    An Exception: raised before sending. An asyncio.Event: accept, then wait for it before answering."""
+    read_faults: list[object] = field(default_factory=list)
+    list_faults: list[object] = field(default_factory=list)
+    prepare_faults: list[Refused] = field(default_factory=list)
+    messages: list[Sent] = field(default_factory=list)
+    sends: list[tuple[Route, Document, str]] = field(default_factory=list)
+    reads: int = 0
+    lists: int = 0
+    prepares: int = 0
+    page_size: int = 50
+    gates: dict[str, asyncio.Event] = field(default_factory=dict)
+    """A chat in here does not answer until its event is set."""
+    _keys: dict[str, Sent] = field(default_factory=dict)
+
+    @property
+    def limit_bytes(self) -> int:
+        return LIMIT
+
+    def measure(self, document: Document) -> int:
+        return measure(document)
+
+    async def prepare(self, app: AppName) -> Ready | Refused:
+        self.prepares += 1
+        return self.prepare_faults.pop(0) if self.prepare_faults else Ready()
+
+    async def send(self, route: Route, document: Document, key: str) -> Accepted | Refused | Unknown:
+        self.sends.append((route, document, key))
+        if route.chat_id in self.gates:
+            await self.gates[route.chat_id].wait()
+        await asyncio.sleep(0)
+        fault = self.faults.pop(0) if self.faults else None
+        if isinstance(fault, (Refused, Unknown)):
+            return fault
+        if isinstance(fault, Exception):
+            raise fault
+        message = self._keys.get(key) or self._accept(route, document, key)
+        if fault == "lose":
+            return Unknown("answer_lost")
+        if fault == "accept_without_id":
+            return Unknown("no_message_id", code=0)
+        if isinstance(fault, asyncio.Event):
+            await fault.wait()
+        return Accepted(locator(message))
+
+    def _accept(self, route: Route, document: Document, key: str) -> Sent:
+        message = self.say(route, document)
+        self._keys[key] = message
+        return message
+
+    def say(self, route: Route, document: Document, **more: object) -> Sent:
+        """Put a message there."""
+        number = len(self.messages)
+        message = Sent(
+            f"om_{number}", route.chat_id, route.thread_id, route.reply_to, self.clock.now(), document, **more
+        )
+        self.messages.append(message)
+        return message
+
+    async def read(self, app: AppName, at: Locator) -> Reading | Missing | NotPermitted | Unreachable:
+        self.reads += 1
+        await asyncio.sleep(0)
+        if self.read_faults:
+            fault = self.read_faults.pop(0)
+            if isinstance(fault, Exception):
+                raise fault
+            return fault
+        for message in self.messages:
+            if message.message_id == at.message_id:
+                return Missing() if message.deleted else reading(message)
+        return Missing()
+
+    async def list_window(
+        self, route: Route, since: Millis, cursor: str | None
+    ) -> WindowPage | NotPermitted | Unreachable:
+        self.lists += 1
+        await asyncio.sleep(0)
+        if self.list_faults:
+            return self.list_faults.pop(0)
+        shown = [
+            message
+            for message in self.messages
+            if message.chat_id == route.chat_id
+            and message.thread_id == route.thread_id
+            and message.sent_at >= since
+            and not message.deleted
+            and message.hidden_until <= self.clock.now()
+        ]
+        start = int(cursor or 0)
+        end = start + self.page_size
+        return WindowPage(tuple(reading(m) for m in shown[start:end]), str(end) if end < len(shown) else None)
+
+
+def locator(message: Sent) -> Locator:
+    return Locator(MessageId(message.message_id), ChatId(message.chat_id), _thread(message))
+
+
+def _thread(message: Sent) -> ThreadId | None:
+    return ThreadId(message.thread_id) if message.thread_id else None
+
+
+def reading(message: Sent) -> Reading:
+    return Reading(
+        locator=locator(message),
+        parent_id=MessageId(message.parent_id) if message.parent_id else None,
+        ours=message.ours,
+        recalled=message.recalled,
+        sent_at=Millis(message.sent_at),
+        visible="This message was recalled" if message.recalled else visible(message.document),
+    )
+
+
+@dataclass
+class FakeAuthority:
+    """Allows, unless it was told otherwise."""
+
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    def verdict(self, connection: object, subject: SubjectId, revision: int) -> Verdict:
+        return self.verdicts.get(subject, Verdict.ALLOWED)
+
+
+def route(chat: str = "oc_1", *, thread: str | None = None, reply_to: str | None = "om_q", app: AppName = APP) -> Route:
+    return Route(
+        app,
+        ChatId(chat),
+        ThreadId(thread) if thread else None,
+        MessageId(reply_to) if reply_to else None,
+    )
+
+
+def text(words: str) -> Document:
+    return ((Text(words),),)
+
+
+class House:
+    """A database, a provider, a clock and a pump over them."""
+
+    def __init__(self, transactions: object, policy: ReturnsPolicy = POLICY) -> None:
+        self.transactions = transactions
+        self.clock = ManualClock()
+        self.provider = FakeProvider(self.clock)
+        self.authority = FakeAuthority()
+        self.policy = policy
+        self.pump = self.new_pump()
+        self._count = 0
+        self.settled = transactions.subscribe("returns_settled")
+        self.changed = transactions.subscribe("returns")
+
+    def new_pump(self, owner: str = "one", **more: object) -> Pump:
+        return Pump(self.transactions, self.provider, self.authority, self.clock, self.policy, owner, **more)
+
+    async def put(
+        self,
+        *words: str,
+        subject: str | None = None,
+        revision: int = 1,
+        to: Route | None = None,
+        kind: ReturnKind = ReturnKind.ANSWER,
+    ) -> str:
+        """Queue an answer with these parts; returns its subject."""
+        self._count += 1
+        named = subject or f"r_{self._count}"
+        new = new_return(
+            return_id=ReturnId(f"t_{self._count}"),
+            subject=SubjectId(named),
+            revision=revision,
+            kind=kind,
+            route=to or route(reply_to=f"om_q{named}"),
+            documents=tuple(text(word) for word in words),
+        )
+        now = self.clock.now()
+        await self.transactions.run(lambda c: enqueue(c, new, now))
+        return named
+
+    async def answer(self, subject: str) -> object:
+        def fetch(connection: object) -> object:
+            return connection.execute(select(answers).where(answers.c.subject_id == subject)).one()
+
+        return await self.transactions.read(fetch)
+
+    async def parts(self, subject: str) -> list[object]:
+        def fetch(connection: object) -> list[object]:
+            query = select(parts).where(parts.c.subject_id == subject)
+            return list(connection.execute(query.order_by(parts.c.return_seq, parts.c.position)).all())
+
+        return await self.transactions.read(fetch)
+
+    async def facts(self, subject: str) -> list[tuple[str, dict[str, object]]]:
+        def fetch(connection: object) -> list[tuple[str, dict[str, object]]]:
+            query = select(return_facts).where(return_facts.c.subject_id == subject).order_by(return_facts.c.seq)
+            return [(row.fact, json.loads(row.detail)) for row in connection.execute(query)]
+
+        return await self.transactions.read(fetch)
+
+    async def locators(self) -> list[str]:
+        def fetch(connection: object) -> list[str]:
+            return list(connection.execute(select(part_locators.c.message_id)).scalars())
+
+        return await self.transactions.read(fetch)
+
+    async def until(self, what: Callable[[], object], *, step_ms: int = 250, steps: int = 4000) -> None:
+        """Let the pump work, moving the clock whenever it has nothing to do, until ``what`` holds.
+
+        ``what`` may be a coroutine function. Fails if it does not hold after ``steps`` moves.
+        """
+        for _ in range(steps):
+            for _ in range(3):
+                await self.quiet()
+                if await _value(what):
+                    return
+            self.clock.move(step_ms)
+            self.pump._wakeup.ring()
+        raise AssertionError(f"never came true: {what}")
+
+    async def quiet(self) -> None:
+        """Wait until the pump has no step under way that can end by itself."""
+        for _ in range(3):
+            await asyncio.sleep(0)
+            await self.transactions.read(lambda c: None)
+            while self.pump._sending or self.pump._reading:
+                if self.provider.gates or any(isinstance(f, asyncio.Event) for f in self.provider.faults):
+                    await asyncio.sleep(0.001)
+                    break
+                await asyncio.sleep(0)
+
+    async def status(self, subject: str) -> str:
+        return (await self.answer(subject)).status
+
+    async def settle(self, subject: str, **more: int) -> object:
+        """Run until the subject's answer is settled; returns its row."""
+        done = {s.value for s in (State.DELIVERED, State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE, State.SUPERSEDED)}
+
+        async def settled() -> bool:
+            return await self.status(subject) in done
+
+        await self.until(settled, **more)
+        return await self.answer(subject)
+
+
+async def _value(what: Callable[[], object]) -> object:
+    value = what()
+    return await value if asyncio.iscoroutine(value) else value
+
+
+@asynccontextmanager
+async def house(folder: Path, **policy: object):
+    """A house whose pump is not running."""
+    async with opened_transactions(folder) as transactions:
+        yield House(transactions, replace(POLICY, **policy))
+
+
+@asynccontextmanager
+async def running(home: House, pump: Pump | None = None):
+    """The pump runs inside; leaving cancels it, as a shutdown does."""
+    if pump is not None:
+        home.pump = pump
+    task = asyncio.create_task(home.pump.run())
+    try:
+        yield task
+    finally:
+        if not task.done():
+            task.cancel()
+        outcome = (await asyncio.gather(task, return_exceptions=True))[0]
+        if not isinstance(outcome, asyncio.CancelledError):
+            raise AssertionError(f"the pump ended: {outcome!r}")
+
+
+async def restart(home: House) -> Pump:
+    """What a new gateway does first."""
+    now = home.clock.now()
+    await home.transactions.run(lambda c: leases.release_all(c, now))
+    return home.new_pump("two")
+
+
+def refused(kind: Refusal, **more: object) -> Refused:
+    return Refused(kind, **more)
+
+
+def visible_of(documents: Iterable[Document]) -> str:
+    return "\n".join(visible(document) for document in documents)
