@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from gateway.settings_checks import problems_of
 from gateway.settings_errors import Loc, Problem, SettingsError, key_of
+from gateway.settings_files import anchored, find_file
 from gateway.settings_model import (
     AppSettings,
     GatewaySettings,
@@ -22,7 +23,7 @@ from gateway.settings_model import (
     StewardSettings,
     WorkspaceSettings,
 )
-from gateway.settings_sources import declared_keys, find_file, gather
+from gateway.settings_sources import declared_keys, gather
 
 __all__ = [
     "AppSettings",
@@ -32,6 +33,7 @@ __all__ = [
     "SettingsError",
     "StewardSettings",
     "WorkspaceSettings",
+    "find_file",
     "load",
 ]
 
@@ -44,7 +46,7 @@ def load(config: Path | None, environ: Mapping[str, str], *, serving: bool = Fal
     file = find_file(config, environ)
     sources = gather(Settings, file, environ)
     try:
-        settings = _anchored(Settings.model_validate(sources.values), file.parent if file else Path())
+        settings = _anchored(Settings.model_validate(sources.values), file)
     except ValidationError as error:
         found = (
             Problem(
@@ -69,16 +71,12 @@ def _reason(loc: Loc, kind: str, message: str) -> str:
     return f"unknown key; did you mean {near[0]}?" if near else "unknown key"
 
 
-def _anchored(settings: Settings, folder: Path) -> Settings:
+def _anchored(settings: Settings, file: Path | None) -> Settings:
     """The same with its paths made absolute."""
-    gateway = settings.gateway.model_copy(update={"data_dir": _absolute(folder, settings.gateway.data_dir)})
+    gateway = settings.gateway.model_copy(update={"data_dir": anchored(file, settings.gateway.data_dir)})
     workspaces = tuple(
-        workspace.model_copy(update={"path": _absolute(folder, workspace.path)})
+        workspace.model_copy(update={"path": anchored(file, workspace.path)})
         for workspace in settings.steward.workspaces
     )
     steward = settings.steward.model_copy(update={"workspaces": workspaces})
     return settings.model_copy(update={"gateway": gateway, "steward": steward})
-
-
-def _absolute(folder: Path, path: Path) -> Path:
-    return (folder / path.expanduser()).absolute()

@@ -7,6 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from gateway.settings_files import DATABASE_NAME, DEFAULT_DATA_DIR
+
 Seconds: TypeAlias = Annotated[float, Field(strict=True, gt=0, le=30 * 86_400, allow_inf_nan=False)]
 SecondsFromZero: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=86_400, allow_inf_nan=False)]
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=100_000)]
@@ -27,7 +29,7 @@ class GatewaySettings(Section):
     """Other than loopback needs ``operator_token``."""
     port: Annotated[int, Field(strict=True, ge=0, le=65_535)] = 8080
     """0 takes a free one."""
-    data_dir: Path = Path(".lark-steward")
+    data_dir: Path = Path(DEFAULT_DATA_DIR)
     database_url: SecretStr = EMPTY
     """Empty: SQLite in ``data_dir``."""
     operator_token: SecretStr = EMPTY
@@ -98,7 +100,7 @@ class Settings(Section):
     @property
     def database_path(self) -> Path:
         """The SQLite file."""
-        return self.gateway.data_dir / "steward.db"
+        return self.gateway.data_dir / DATABASE_NAME
 
     @property
     def operator_token_path(self) -> Path:

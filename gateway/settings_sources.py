@@ -7,7 +7,6 @@ Lists are JSON. ``apps`` and ``steward.workspaces`` are set as a whole (JSON) or
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +14,11 @@ from typing import TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel
 
-from gateway.settings_errors import Loc, Problem, SettingsError
+from gateway.settings_errors import Loc, Problem
+from gateway.settings_files import PREFIX, find_file, read_file
 
-PREFIX = "LARK_STEWARD__"
-CONFIG = "LARK_STEWARD_CONFIG"
-DEFAULT_FILE = Path("steward.toml")
-LARGEST_FILE = 1 << 20
+__all__ = ["Sources", "declared_keys", "find_file", "gather"]
+
 MOST_ITEMS = 100
 DIGITS = 4
 
@@ -57,14 +55,6 @@ class Sources:
         self.problems.append(Problem(variable, "", reason))
 
 
-def find_file(config: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """The file to read: as given, else as ``LARK_STEWARD_CONFIG`` says, else ``./steward.toml`` if it is there."""
-    named = config or (Path(environ[CONFIG]) if environ.get(CONFIG) else None)
-    if named is not None:
-        return named
-    return DEFAULT_FILE if DEFAULT_FILE.is_file() else None
-
-
 def gather(model: type[BaseModel], file: Path | None, environ: Mapping[str, str]) -> Sources:
     """Read all sources. Raises ``SettingsError`` when the file cannot be read at all."""
     sources = Sources(file, read_file(file) if file else {})
@@ -79,24 +69,6 @@ def gather(model: type[BaseModel], file: Path | None, environ: Mapping[str, str]
         else:
             sources.variables[loc] = name
     return sources
-
-
-def read_file(file: Path) -> dict[str, object]:
-    """The file's tables. Raises ``SettingsError`` with what is wrong and where."""
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise SettingsError((Problem(str(file), "", f"cannot be read: {error.strerror}"),)) from None
-    if len(content) > LARGEST_FILE:
-        raise SettingsError((Problem(str(file), "", "is larger than 1 MiB: is it the right file?"),))
-    try:
-        return tomllib.loads(content.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise SettingsError((Problem(str(file), "", f"is not UTF-8 (line {line})"),)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError((Problem(str(file), "", f"is not TOML: {error}"),)) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def list_command(
     """List requests, newest first."""
     from gateway.inbox.commands import list_requests
 
-    ctx.exit(list_requests(_settings(ctx), status or "", limit, cursor, children=children, as_json=as_json))
+    ctx.exit(list_requests(_database(ctx), status or "", limit, cursor, children=children, as_json=as_json))
 
 
 @inbox.command()
@@ -68,7 +68,7 @@ def show(ctx: click.Context, request_id: str, as_json: bool) -> None:
     """Show one request with everything that happened to it."""
     from gateway.inbox.commands import show_request
 
-    ctx.exit(show_request(_settings(ctx), request_id, as_json=as_json))
+    ctx.exit(show_request(_database(ctx), request_id, as_json=as_json))
 
 
 @inbox.command(cls=WaitCommand)
@@ -96,16 +96,32 @@ def events(ctx: click.Context, state: str, limit: int, cursor: str | None, as_js
     """List events that were set aside, and why, newest first."""
     from gateway.inbox.commands import list_events
 
-    ctx.exit(list_events(_settings(ctx), state, limit, cursor, as_json=as_json))
+    ctx.exit(list_events(_database(ctx), state, limit, cursor, as_json=as_json))
+
+
+def _database(ctx: click.Context) -> Path:
+    """Where the database is, without checking what a reading command does not need."""
+    from gateway.settings_errors import SettingsError
+    from gateway.settings_files import quick_database_path
+    from gateway.system import environment
+
+    try:
+        return quick_database_path(_config(ctx), environment()) or _settings(ctx).database_path
+    except SettingsError as error:
+        click.echo(str(error), err=True)
+        ctx.exit(2)
 
 
 def _settings(ctx: click.Context) -> Settings:
     from gateway.settings import SettingsError, load
     from gateway.system import environment
 
-    config = cast("Mapping[str, Path | None]", ctx.obj or {}).get("config")
     try:
-        return load(config, environment())
+        return load(_config(ctx), environment())
     except SettingsError as error:
         click.echo(str(error), err=True)
         ctx.exit(2)
+
+
+def _config(ctx: click.Context) -> Path | None:
+    return cast("Mapping[str, Path | None]", ctx.obj or {}).get("config")

@@ -15,8 +15,7 @@ from gateway.http.logging import set_up
 from gateway.http.operator_token import OperatorTokenUnusable
 from gateway.http.server import AddressUnusable, PortInUse
 from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning
-from gateway.settings import Settings, SettingsError, load
-from gateway.settings_sources import find_file
+from gateway.settings import Settings, SettingsError, find_file, load
 from gateway.system import environment
 from providers.hosttools.workspaces import WorkspaceConflict, WorkspaceMissing
 from providers.lark.config import LarkAppInvalid

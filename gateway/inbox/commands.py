@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar, cast
 
 import click
@@ -16,7 +17,6 @@ from gateway.inbox.file_reading import reading as reading_file
 from gateway.inbox.items import Json
 from gateway.inbox.reading import Ask, Listing, Page
 from gateway.inbox.terminal import Cell, safe, table
-from gateway.settings import Settings
 
 T = TypeVar("T")
 
@@ -31,13 +31,11 @@ COLOURS = {
 }
 
 
-def list_requests(
-    settings: Settings, status: str, limit: int, cursor: str | None, *, children: bool, as_json: bool
-) -> int:
+def list_requests(database: Path, status: str, limit: int, cursor: str | None, *, children: bool, as_json: bool) -> int:
     """Print a page of requests."""
     listing = Listing(status, children)
     page = _read(
-        settings,
+        database,
         lambda ask: reading.list_requests(ask, listing, _position(listing.key, cursor), limit),
         as_json=as_json,
     )
@@ -52,10 +50,10 @@ def list_requests(
     return DONE
 
 
-def list_events(settings: Settings, state: str, limit: int, cursor: str | None, *, as_json: bool) -> int:
+def list_events(database: Path, state: str, limit: int, cursor: str | None, *, as_json: bool) -> int:
     """Print a page of events that were set aside."""
     key = f"events:{state}"
-    page = _read(settings, lambda ask: reading.list_events(ask, state, _position(key, cursor), limit), as_json=as_json)
+    page = _read(database, lambda ask: reading.list_events(ask, state, _position(key, cursor), limit), as_json=as_json)
     if page is None:
         return FAILED
     following = _cursor(key, page)
@@ -69,9 +67,9 @@ def list_events(settings: Settings, state: str, limit: int, cursor: str | None, 
     return DONE
 
 
-def show_request(settings: Settings, request_id: str, *, as_json: bool) -> int:
+def show_request(database: Path, request_id: str, *, as_json: bool) -> int:
     """Print one request with its timeline."""
-    found = _read(settings, lambda ask: [reading.show_request(ask, request_id)], as_json=as_json)
+    found = _read(database, lambda ask: [reading.show_request(ask, request_id)], as_json=as_json)
     if found is None:
         return FAILED
     item = found[0]
@@ -160,9 +158,9 @@ def _line(item: Json) -> list[Cell]:
     ]
 
 
-def _read(settings: Settings, work: Callable[[Ask], T], *, as_json: bool) -> T | None:
+def _read(database: Path, work: Callable[[Ask], T], *, as_json: bool) -> T | None:
     try:
-        with reading_file(settings.database_path) as ask:
+        with reading_file(database) as ask:
             return work(ask)
     except (NoInbox, positions.NoSuchPosition) as error:
         fail(error.code, str(error), as_json=as_json)

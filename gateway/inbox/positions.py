@@ -10,6 +10,7 @@ import binascii
 import hashlib
 
 TAG_BYTES = 6
+LONGEST = 18
 
 
 class NoSuchPosition(Exception):
@@ -30,7 +31,7 @@ def decode(key: str, cursor: str) -> str:
         tag, position = raw[:TAG_BYTES], raw[TAG_BYTES:].decode()
     except (binascii.Error, UnicodeError):
         raise _unknown() from None
-    if tag != _tag(key, position):
+    if tag != _tag(key, position) or not (position.isdecimal() and len(position) <= LONGEST):
         raise _unknown()
     return position
 

@@ -132,7 +132,7 @@ class Webhook:
         self._metrics = metrics
         self._limits = limits or Limits()
         self._out_of_time_at: Millis | None = None
-        self._refusal = plain_error(401)
+        self._refusal = ApiError(401, "unauthenticated", "This request is not authentic.")
         self._success = b'{"msg":"success"}'
 
     def routes(self) -> list[web.RouteDef]:

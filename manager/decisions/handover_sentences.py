@@ -1,4 +1,4 @@
-"""What the asker is told about a handover, in the asker's language. Markdown; names are escaped."""
+"""What the asker is told about a handover, in the asker's language, as Markdown."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Final, assert_never
 from manager.decisions.language import Language
 from manager.decisions.routing import Gap, Unresolved
 
-_MARKUP: Final = re.compile(r"([!-/:-@\[-`{-~])")
+_MARKUP: Final = re.compile(r"[\[\]`]")
 _WAITS: Final = frozenset({"away", "unknown"})
 _LONGEST_NAME: Final = 60
 
 
 def plain(name: str) -> str:
-    """A name on one line whose characters are no markup; a very long one is cut."""
-    line = " ".join(name.split())
-    short = line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 1] + "…"
-    return _MARKUP.sub(r"\\\1", short)
+    """A name on one line that makes neither a link nor code of itself; a very long one is cut."""
+    line = " ".join(_MARKUP.sub("", name).split())
+    return line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 1] + "…"
 
 
 def handed_over(name: str, presence: str, language: Language) -> str:
@@ -80,8 +79,8 @@ def peer_rejected(name: str, reason: str, language: Language) -> str:
 def peer_deferred(name: str, reason: str, owner: str, condition: str, language: Language) -> str:
     """A peer puts it off, in its own words."""
     if language == "zh":
-        return f"{plain(name)} 推迟了这个请求：\n\n{reason}\n\n负责人：{plain(owner)}\n\n继续的条件：{plain(condition)}"
-    return f"{plain(name)} put this off:\n\n{reason}\n\nOwner: {plain(owner)}\n\nIt goes on when: {plain(condition)}"
+        return f"{plain(name)} 推迟了这个请求：\n\n{reason}\n\n负责人：{_line(owner)}\n\n继续的条件：{_line(condition)}"
+    return f"{plain(name)} put this off:\n\n{reason}\n\nOwner: {_line(owner)}\n\nIt goes on when: {_line(condition)}"
 
 
 def whose(name: str, language: Language) -> str:
@@ -91,3 +90,7 @@ def whose(name: str, language: Language) -> str:
 
 def _all_of(names: list[str]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -6,6 +6,7 @@ import unicodedata
 from typing import Final
 
 LONGEST: Final = 60
+_SIGNS: Final = "-_."
 RESERVED: Final = frozenset({"asker", "steward", "bot", "operator", "policy"})
 """Who else speaks in a timeline or a history."""
 
@@ -19,10 +20,10 @@ def problem(name: str) -> str | None:
     """Why nobody may be called so; None if it is a good name."""
     if not 1 <= len(name) <= LONGEST or len(fold(name)) > LONGEST:
         return f"a name has 1 to {LONGEST} characters"
-    if any(character.isspace() or not character.isprintable() for character in name):
-        return "a name has no spaces and no control characters"
-    if not any(character.isalnum() for character in name):
-        return "a name has at least one letter or digit"
+    if not all(character in _SIGNS or unicodedata.category(character)[0] in "LMN" for character in name):
+        return "a name has letters and digits of any script, and - _ . between them; no spaces"
+    if not (name[0].isalnum() and name[-1] not in _SIGNS):
+        return "a name begins and ends with a letter or a digit"
     if fold(name) in RESERVED:
         return "this name is taken by the steward itself"
     return None

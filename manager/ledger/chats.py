@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import cast
+from typing import Final, cast
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, select, update
 
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import chats
 from returns.ids import AppName, ChatId, Millis
+
+
+_FIND: Final = select(chats).where(chats.c.app == bindparam("app"), chats.c.chat_id == bindparam("chat_id"))
+_GET: Final = select(chats).where(chats.c.chat_ref == bindparam("chat_ref"))
 
 
 class ChatState(Enum):
@@ -42,13 +46,13 @@ class Chat:
 
 def find(connection: Connection, app: AppName, chat_id: ChatId) -> Chat | None:
     """The chat, if it was seen before."""
-    row = connection.execute(select(chats).where(chats.c.app == app, chats.c.chat_id == chat_id)).mappings().first()
+    row = connection.execute(_FIND, {"app": app, "chat_id": chat_id}).mappings().first()
     return None if row is None else _chat(row)
 
 
 def get(connection: Connection, chat_ref: str) -> Chat | None:
     """The chat of a shown name."""
-    row = connection.execute(select(chats).where(chats.c.chat_ref == chat_ref)).mappings().first()
+    row = connection.execute(_GET, {"chat_ref": chat_ref}).mappings().first()
     return None if row is None else _chat(row)
 
 

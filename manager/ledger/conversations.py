@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from manager.ids import ConversationId
 from manager.ledger.inserting import insert_new
@@ -13,6 +14,11 @@ from manager.ledger.tables import conversations
 from returns.ids import Millis, ThreadId
 
 NO_THREAD = ""
+
+_FIND: Final = select(conversations.c.conversation_id, conversations.c.answered_at).where(
+    conversations.c.chat_ref == bindparam("chat_ref"), conversations.c.thread_id == bindparam("thread_id")
+)
+_CHAT_OF: Final = select(conversations.c.chat_ref).where(conversations.c.conversation_id == bindparam("conversation"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +33,7 @@ class Conversation:
 
 def find(connection: Connection, chat_ref: str, thread: ThreadId | None) -> Conversation | None:
     """The conversation, if it was seen before."""
-    row = connection.execute(
-        select(conversations.c.conversation_id, conversations.c.answered_at).where(
-            conversations.c.chat_ref == chat_ref, conversations.c.thread_id == (thread or NO_THREAD)
-        )
-    ).first()
+    row = connection.execute(_FIND, {"chat_ref": chat_ref, "thread_id": thread or NO_THREAD}).first()
     return None if row is None else Conversation(ConversationId(row.conversation_id), chat_ref, row.answered_at)
 
 
@@ -54,8 +56,7 @@ def find_or_create(
 
 def chat_of(connection: Connection, conversation: ConversationId) -> str | None:
     """The shown name of a conversation's chat."""
-    query = select(conversations.c.chat_ref).where(conversations.c.conversation_id == conversation)
-    return connection.execute(query).scalar()
+    return connection.execute(_CHAT_OF, {"conversation": conversation}).scalar()
 
 
 def mark_answered(connection: Connection, conversation: ConversationId, now: Millis) -> None:

@@ -10,12 +10,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from manager.decisions.inbound import Envelope
 from manager.ids import RequestId
-from manager.ledger.inserting import insert_new
+from manager.ledger.inserting import new_only
 from manager.ledger.tables import event_bodies, event_keys, events
 from returns.ids import AppName, Millis
 from returns.ledger.wakeups import announce
@@ -23,6 +24,7 @@ from returns.ledger.wakeups import announce
 HELD_EVENTS = "held_events"
 """The topic of events that wait to be judged again."""
 
+MOST_KEYS = 4
 LONGEST_KEY = 200
 LONGEST_NAME = 120
 LONGEST_TYPE = 80
@@ -43,6 +45,16 @@ class EventState(Enum):
     """Answered and said to be late, or a control word that expired."""
     ALARM = "alarm"
     """Another body under the name of an event that was taken before."""
+
+
+# Statements that run for every event are made once: making one costs more than running it.
+_TAKEN: Final = select(event_keys.c.key, event_keys.c.seq, event_keys.c.body_digest).where(
+    event_keys.c.app == bindparam("app"),
+    event_keys.c.key.in_([bindparam(f"key_{number}") for number in range(MOST_KEYS)]),
+)
+_TAKE: Final = new_only(event_keys)
+_STORE: Final = insert(events)
+_STATE: Final = select(events.c.state).where(events.c.seq == bindparam("seq"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +82,16 @@ def key(kind: str, value: str) -> str:
 
 
 def claims(connection: Connection, app: AppName, keys: Sequence[str]) -> dict[str, Claim]:
-    """Those of the keys that are taken, and by whom."""
-    query = select(event_keys.c.key, event_keys.c.seq, event_keys.c.body_digest)
-    rows = connection.execute(query.where(event_keys.c.app == app, event_keys.c.key.in_(keys)))
+    """Those of the keys (one to four) that are taken, and by whom."""
+    asked = {f"key_{number}": keys[min(number, len(keys) - 1)] for number in range(MOST_KEYS)}
+    rows = connection.execute(_TAKEN, {"app": app, **asked})
     return {row.key: Claim(row.seq, row.body_digest) for row in rows}
 
 
 def claim(connection: Connection, app: AppName, keys: Sequence[str], taken: Claim, now: Millis) -> bool:
     """Take all the keys; False when somebody else took one at the same time (then roll back)."""
     rows = [{"app": app, "key": one, "seq": taken.seq, "body_digest": taken.body_digest, "at": now} for one in keys]
-    return insert_new(connection, event_keys, rows) == len(rows)
+    return connection.execute(_TAKE[connection.dialect.name], rows).rowcount == len(rows)
 
 
 def store(
@@ -92,17 +104,18 @@ def store(
 ) -> int:
     """Store an event; its sequence number."""
     result = connection.execute(
-        insert(events).values(
-            app=envelope.app,
-            event_id=envelope.event_id[:LONGEST_NAME],
-            event_type=envelope.event_type[:LONGEST_TYPE],
-            state=state.value,
-            reason=reason,
-            created_at=envelope.created_at,
-            received_at=now,
-            request_id=request,
-            body_digest=envelope.body_digest,
-        )
+        _STORE,
+        {
+            "app": envelope.app,
+            "event_id": envelope.event_id[:LONGEST_NAME],
+            "event_type": envelope.event_type[:LONGEST_TYPE],
+            "state": state.value,
+            "reason": reason,
+            "created_at": envelope.created_at,
+            "received_at": now,
+            "request_id": request,
+            "body_digest": envelope.body_digest,
+        },
     )
     seq: int = result.inserted_primary_key[0] if result.inserted_primary_key else 0
     return seq
@@ -135,12 +148,12 @@ def drop_body(connection: Connection, seq: int) -> None:
 
 def is_held(connection: Connection, seq: int) -> bool:
     """Whether the event still waits to be judged again."""
-    return connection.execute(select(events.c.state).where(events.c.seq == seq)).scalar() == EventState.HELD.value
+    return connection.execute(_STATE, {"seq": seq}).scalar() == EventState.HELD.value
 
 
 def was_late(connection: Connection, seq: int) -> bool:
     """Whether the event came late."""
-    return connection.execute(select(events.c.state).where(events.c.seq == seq)).scalar() == EventState.LATE.value
+    return connection.execute(_STATE, {"seq": seq}).scalar() == EventState.LATE.value
 
 
 def held(connection: Connection, after: int, limit: int) -> tuple[HeldEvent, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Insert, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 
@@ -12,3 +12,11 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
     """Insert the rows whose keys are free, leave the others as they are; how many were inserted."""
     maker = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     return connection.execute(maker(table).values([dict(row) for row in rows]).on_conflict_do_nothing()).rowcount
+
+
+def new_only(table: Table) -> Mapping[str, Insert]:
+    """The statement of ``insert_new``, made once for each kind of database, for what is inserted all the time."""
+    return {
+        "sqlite": sqlite.insert(table).on_conflict_do_nothing(),
+        "postgresql": postgresql.insert(table).on_conflict_do_nothing(),
+    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlalchemy import Connection, and_, insert, not_, or_, select
 
 from manager.decisions.decision import Said
@@ -11,6 +13,8 @@ from manager.ledger.tables import messages
 from returns.ids import Millis
 
 ASKER = "asker"
+
+_APPEND: Final = insert(messages)
 
 
 def append(
@@ -24,7 +28,8 @@ def append(
 ) -> None:
     """Add what was said."""
     connection.execute(
-        insert(messages).values(conversation_id=conversation, request_id=request, author=author, text=text, at=at)
+        _APPEND,
+        {"conversation_id": conversation, "request_id": request, "author": author, "text": text, "at": at},
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, and_, case, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, case, exists, func, insert, or_, select, update
 
 from manager.decisions.turn import FINAL, TurnEvent, TurnState, move, sources
 from manager.ids import ConversationId, RequestId, TurnId
@@ -21,6 +21,43 @@ from returns.ledger.wakeups import TURNS, announce
 
 _NO_RECEIPT: Final = case((turns.c.receipt == "wanted", None), else_=turns.c.receipt)
 """What was not acknowledged need not be any more."""
+
+
+_other: Final = turns.alias()
+_earlier: Final = turns.alias()
+
+# Statements that run again and again are made once: making one costs more than running it.
+_DUE: Final = (
+    select(turns)
+    .where(
+        turns.c.pending == 1,
+        turns.c.due_at <= bindparam("now"),
+        or_(turns.c.state == TurnState.QUEUED.value, turns.c.lease_until <= bindparam("now")),
+        ~exists().where(
+            _other.c.pending == 1,
+            _other.c.conversation_id == turns.c.conversation_id,
+            _other.c.state == TurnState.RUNNING.value,
+            _other.c.lease_until > bindparam("now"),
+        ),
+        ~exists().where(
+            _earlier.c.pending == 1,
+            _earlier.c.conversation_id == turns.c.conversation_id,
+            or_(
+                _earlier.c.position < turns.c.position,
+                and_(_earlier.c.position == turns.c.position, _earlier.c.event_seq < turns.c.event_seq),
+            ),
+        ),
+    )
+    .order_by(turns.c.due_at, turns.c.position, turns.c.event_seq)
+    .limit(bindparam("most"))
+)
+_QUEUE: Final = insert(turns)
+_NEXT_QUEUED: Final = select(func.min(turns.c.due_at)).where(
+    turns.c.pending == 1, turns.c.state == TurnState.QUEUED.value, turns.c.due_at > bindparam("now")
+)
+_NEXT_LEASE: Final = select(func.min(turns.c.lease_until)).where(
+    turns.c.pending == 1, turns.c.lease_until > bindparam("now")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,45 +94,27 @@ class ClaimedTurn:
 
 def queue(connection: Connection, new: NewTurn, now: Millis) -> None:
     """Queue a turn and ring for it."""
-    connection.execute(
-        insert(turns).values(
-            turn_id=new.turn_id,
-            conversation_id=new.conversation_id,
-            request_id=new.request_id,
-            revision=new.revision,
-            state=TurnState.QUEUED.value,
-            pending=1,
-            position=new.position,
-            event_seq=new.event_seq,
-            due_at=now,
-            receipt="wanted" if new.receipt else None,
-            parent_message_id=new.parent,
-        )
-    )
+    row = {
+        "turn_id": new.turn_id,
+        "conversation_id": new.conversation_id,
+        "request_id": new.request_id,
+        "revision": new.revision,
+        "state": TurnState.QUEUED.value,
+        "pending": 1,
+        "position": new.position,
+        "event_seq": new.event_seq,
+        "due_at": now,
+        "receipt": "wanted" if new.receipt else None,
+        "parent_message_id": new.parent,
+    }
+    connection.execute(_QUEUE, row)
     announce(connection, TURNS)
 
 
 def claim_due(connection: Connection, *, owner: str, now: Millis, lease_ms: int, limit: int) -> tuple[ClaimedTurn, ...]:
     """Claim at most ``limit`` turns: the first of each conversation in which none is running."""
-    other, earlier = turns.alias(), turns.alias()
-    in_conversation = and_(other.c.pending == 1, other.c.conversation_id == turns.c.conversation_id)
-    is_running = and_(other.c.state == TurnState.RUNNING.value, other.c.lease_until > now)
-    comes_before = or_(
-        earlier.c.position < turns.c.position,
-        and_(earlier.c.position == turns.c.position, earlier.c.event_seq < turns.c.event_seq),
-    )
-    query = (
-        select(turns)
-        .where(
-            turns.c.pending == 1,
-            turns.c.due_at <= now,
-            or_(turns.c.state == TurnState.QUEUED.value, turns.c.lease_until <= now),
-            ~exists().where(in_conversation, is_running),
-            ~exists().where(earlier.c.pending == 1, earlier.c.conversation_id == turns.c.conversation_id, comes_before),
-        )
-        .order_by(turns.c.due_at, turns.c.position, turns.c.event_seq)
-        .limit(limit)
-    )
+    if limit <= 0:
+        return ()
     found = [
         ClaimedTurn(
             turn_id=TurnId(row.turn_id),
@@ -109,7 +128,7 @@ def claim_due(connection: Connection, *, owner: str, now: Millis, lease_ms: int,
             fence=row.fence + 1,
             parent=None if row.parent_message_id is None else MessageId(row.parent_message_id),
         )
-        for row in connection.execute(query)
+        for row in connection.execute(_DUE, {"now": now, "most": limit})
     ]
     return tuple(turn for turn in found if _claim(connection, turn, owner, now, lease_ms))
 
@@ -232,11 +251,8 @@ def release_all(connection: Connection, now: Millis) -> None:
 
 def next_due(connection: Connection, now: Millis) -> Millis | None:
     """The next moment after ``now`` at which a turn becomes due or a lease ends."""
-    queued = select(func.min(turns.c.due_at)).where(
-        turns.c.pending == 1, turns.c.state == TurnState.QUEUED.value, turns.c.due_at > now
-    )
-    leased = select(func.min(turns.c.lease_until)).where(turns.c.pending == 1, turns.c.lease_until > now)
-    moments = [moment for query in (queued, leased) if (moment := connection.execute(query).scalar()) is not None]
+    found = (connection.execute(query, {"now": now}).scalar() for query in (_NEXT_QUEUED, _NEXT_LEASE))
+    moments = [moment for moment in found if moment is not None]
     return Millis(min(moments)) if moments else None
 
 

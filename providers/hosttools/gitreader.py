@@ -9,6 +9,7 @@ from typing import Final
 from manager.ports import Commits, HostStatus, Line, Lines, WorkspaceView
 from providers.hosttools import commits
 from providers.hosttools.git import Git
+from providers.hosttools.grepping import grepped
 from providers.hosttools.limits import Limits
 from providers.hosttools.paths import Hidden, clean, shown
 from providers.hosttools.pins import Pin
@@ -162,19 +163,16 @@ class GitReader:
         pattern = matcher(query.text, whole_word=query.whole_word, ignore_case=query.ignore_case)
         start = len(self._pin.revision or "") + 1
         lines: list[Line] = []
-        records = output.split(b"\n")
-        for record in records[:-1]:
-            name, _, rest = record[start:].partition(b"\0")
-            number, _, text = rest.partition(b"\0")
-            path = shown(name)
-            if not number.isdigit() or not self._hidden.allows(path):
+        for name, number, text in grepped(output):
+            path = shown(name[start:])
+            if not self._hidden.allows(path):
                 continue
             safe = excerpt(text.decode("utf-8", "replace"), pattern, limit=self._limits.line_chars)
             if safe is None:
                 continue
             if len(lines) >= query.limit:
                 return Lines(HostStatus.OK, tuple(lines), truncated=True)
-            lines.append(self._line(path, int(number), safe))
+            lines.append(self._line(path, number, safe))
         return Lines(HostStatus.OK, tuple(lines), truncated=truncated)
 
     def _line(self, path: str, number: int, text: str) -> Line:

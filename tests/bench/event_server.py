@@ -1,7 +1,7 @@
 """A server for the events benchmark: ``python -m tests.bench.event_server MODE FOLDER``; prints its port.
 
-``ledger``: the gateway's webhook over the real ledger. ``bare``: the same webhook, nothing stored. ``official``: lark-oapi's
-dispatcher in the same server, nothing stored.
+``ledger``: the gateway's webhook over the real ledger. ``bare``: the same webhook, nothing stored. ``official``:
+lark-oapi's dispatcher in the same server, nothing stored.
 """
 
 from __future__ import annotations

@@ -50,11 +50,14 @@ def request(number: int) -> bytes:
     }
     body = seal(payload, KEY)
     headers = signed_headers(str(now_ms // 1000), f"nonce-{number}", KEY, body)
-    lines = [f"{name}: {value}" for name, value in headers.items()]
-    head = "\r\n".join(
-        ["POST /lark/events HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", *lines]
-        + [f"Content-Length: {len(body)}", "", ""]
-    )
+    lines = [
+        "POST /lark/events HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Content-Type: application/json",
+        *(f"{name}: {value}" for name, value in headers.items()),
+        f"Content-Length: {len(body)}",
+    ]
+    head = "\r\n".join([*lines, "", ""])
     return head.encode() + body
 
 

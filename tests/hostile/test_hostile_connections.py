@@ -66,8 +66,8 @@ async def test_decided_by_the_headers_before_a_byte_of_the_body(
 
 
 async def test_a_bomb_leaves_memory_as_it_was(tmp_path: Path) -> None:
-    bomb = gzip.compress(b"\0" * 200_000_000, 9)
-    assert len(bomb) < 300_000
+    bomb = gzip.compress(b"\0" * 100_000_000)
+    assert len(bomb) < 150_000
     async with door(tmp_path) as opened:
         before = psutil.Process().memory_info().rss
         for _ in range(20):

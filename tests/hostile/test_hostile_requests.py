@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.webhook.handler import Limits
+from providers.storage.schema import create_all
 from tests.support.hostile import FOLDER, cases, door, request_of
 from tests.support.webhook import exchange
 
 CASES = cases()
-UNAUTHENTIC = (
-    b'{"error":{"code":"unauthenticated","message":"Send a valid token as Authorization: Bearer.","field":null}}'
-)
+UNAUTHENTIC = b'{"error":{"code":"unauthenticated","message":"This request is not authentic.","field":null}}'
 QUICK = Limits(body_s=0.2)
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with all tables and no rows, to be copied: making one takes longer than a case."""
+    path = tmp_path_factory.mktemp("empty") / "steward.db"
+    create_all(path)
+    return path
+
+
+@pytest.fixture
+def folder(empty: Path, tmp_path: Path) -> Path:
+    """A folder with a database of its own."""
+    for file in empty.parent.iterdir():
+        shutil.copy(file, tmp_path)
+    return tmp_path
+
+
 @pytest.mark.parametrize("name", CASES)
-async def test_request(name: str, tmp_path: Path) -> None:
+async def test_request(name: str, folder: Path) -> None:
     case = CASES[name]
     expected: dict[str, Any] = case["expect"]
-    async with door(tmp_path, QUICK) as opened:
+    async with door(folder, QUICK) as opened:
         answer = await exchange(opened.server.port, request_of(case))
         assert answer.status in statuses(expected["status"])
         assert await opened.rows() == expected.get("ledger", {})
@@ -38,9 +54,9 @@ SEQUENCES = cases("sequences")
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-async def test_sequence(name: str, tmp_path: Path) -> None:
+async def test_sequence(name: str, folder: Path) -> None:
     sequence = SEQUENCES[name]
-    async with door(tmp_path) as opened:
+    async with door(folder) as opened:
         for step in sequence["steps"]:
             opened.clock.now_ms += step.get("after_s", 0) * 1000
             answer = await exchange(opened.server.port, request_of(step))

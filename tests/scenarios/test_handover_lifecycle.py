@@ -246,14 +246,17 @@ async def test_a_deferred_request_may_be_declined(home: House) -> None:
     assert await home.axes(request) == ("presented", "deferred", "declined")
 
 
-async def test_markup_in_a_name_is_shown_as_it_is(home: House) -> None:
-    starry = await home.peer("*_[x](y)`<b>")
-    request = await home.handed("*_[x](y)`<b>")
-    await starry.accept(request)
-    await starry.post(request, "result", outcome="resolved", text="@all done")
-    notice, answer = await home.told(request)
-    assert notice[1].startswith("Handed over to *_[x](y)`<b>. ")
-    assert answer[1] == "From *_[x](y)`<b>:\n@all done"
+async def test_a_name_makes_no_link_and_a_result_calls_nobody(home: House) -> None:
+    request = await home.ask("q")
+    await home.decide(request, Delegate("[x](https://example.org)`y`", "q"))
+    assert await home.told(request) == [
+        ("answer", "I know no peer called x(https://example.org)y, so nobody has this request.")
+    ]
+    atlas = await home.peer("atlas")
+    held = await home.handed("atlas")
+    await atlas.accept(held)
+    await atlas.post(held, "result", outcome="resolved", text="@all <at id=all></at> done")
+    assert (await home.told(held))[1] == ("answer", "From atlas:\n\n@all <at id=all></at> done")
 
 
 async def test_a_private_conversations_words_stand_in_no_fact(home: House) -> None:

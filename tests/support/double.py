@@ -79,7 +79,7 @@ async def calling(double: LarkDouble, app_id: str = APP_ID, secret: str = SECRET
         yield Caller(http, app_id, secret)
 
 
-async def control(url: str, action: str, **body: object) -> object:
+async def control(url: str, action: str, /, **body: object) -> object:
     """Drive a double in another process; ``url`` is its address or its control address."""
     async with httpx.AsyncClient(timeout=60, trust_env=False) as http:
         response = await http.post(f"{url}/_control/{action}", json=body)

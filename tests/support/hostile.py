@@ -40,9 +40,9 @@ from gateway.webhook.handler import Limits, Webhook, WebhookApp
 from manager.decisions.policy import AppPolicy, StewardPolicy
 from manager.ledger.tables import event_keys, events, requests, turns
 from manager.service.receiving import Receiving
+from providers.storage.schema import create_all
 from providers.storage.sqlite import SqliteTransactions
 from tests.support.length_extension import extend
-from tests.support.storage import transactions
 from tests.support.webhook import (
     APP_ID,
     KEY,
@@ -235,8 +235,11 @@ async def own_id(app: str) -> str:
 
 @asynccontextmanager
 async def door(folder: Path, limits: Limits | None = None) -> AsyncIterator[Door]:
-    """A door over a new database in ``folder``."""
-    async with transactions(folder) as store, door_over(store, limits) as opened:
+    """A door over the database in ``folder``, made where there is none."""
+    path = folder / "steward.db"
+    if not path.exists():
+        create_all(path)
+    async with SqliteTransactions(path) as store, door_over(store, limits) as opened:
         yield opened
 
 

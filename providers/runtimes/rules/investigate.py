@@ -151,7 +151,7 @@ async def _read_code(parsed: Parsed, host: HostSession, found: Findings) -> None
     if found.places:
         first = found.places[0].line
         read = await host.read(first.workspace, first.path, start=first.number, count=most + 1)
-        alone = found.places[0].role is Role.PLACE and Intent.SHOW not in parsed.intents
+        alone = found.places[0].role is not Role.DEFINITION and Intent.SHOW not in parsed.intents
         found.code = tuple(read.lines[:1]) if alone else block(read.lines, most=most)
         if Intent.SHOW in parsed.intents and found.places[0].role is Role.PLACE:
             found.code = tuple(read.lines[:SHORT_READ])

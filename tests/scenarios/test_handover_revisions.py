@@ -1,0 +1,179 @@
+"""Corrections, recalls and late receipts: what belongs to which revision."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import update
+
+from manager.decisions.decision import Answer, Decline, Delegate
+from manager.ledger import grants, requests
+from manager.ledger.tables import chats
+from manager.service.authority import StewardAuthority
+from returns.ids import MessageId, SubjectId
+from returns.ports import Verdict
+from tests.support.handover import APP, House, house
+
+
+@pytest.fixture
+async def home(tmp_path):
+    async with house(tmp_path) as opened:
+        yield opened
+
+
+async def test_a_correction_is_the_next_revision(home: House) -> None:
+    atlas = await home.peer("atlas")
+    request = await home.handed("atlas")
+    await atlas.accept(request)
+    assert await home.correct(request, "Correction: of last year") == 2
+    assert await home.axes(request) == ("unassigned", "pending", "open")
+    assert (await atlas.list()).body["items"] == []  # nobody has the new one yet
+    late = await atlas.post(request, "result", outcome="resolved", text="of this year")
+    assert (late.status, late.code, late.field) == (409, "revision_conflict", "revision")
+    await home.decide(request, Delegate("atlas", "of last year"))
+    assert [kind for kind, _ in await home.told(request)] == ["notice"]  # handing over is told once
+    (item,) = (await atlas.list()).body["items"]
+    assert (item["revision"], item["assignment"], item["assessment"]) == (2, "stored", "pending")
+    read = (await atlas.read(request)).body
+    assert [message["kind"] for message in read["brief"]["messages"]] == ["question", "correction"]
+    (previous,) = read["previous"]
+    assert (previous["revision"], previous["assessment"], previous["work"]) == (1, "accepted", "cancelled")
+    assert previous["result"]["text"] == "of this year"  # a late receipt attaches to its own revision
+    assert read["result"] is None
+    facts = [(fact, revision) for fact, revision, _ in await home.facts(request)]
+    assert ("late_result", 1) in facts
+    assert (await atlas.post(request, "presented", revision=1)).code == "revision_conflict"
+    assert (await atlas.post(request, "presented", revision=3)).code == "revision_conflict"
+    await atlas.accept(request, revision=2)
+    assert (await atlas.post(request, "result", revision=2, outcome="resolved", text="9")).status == 200
+    assert [text for kind, text in await home.told(request) if kind == "answer"] == ["From atlas:\n\n9"]
+
+
+async def test_a_correction_before_anybody_had_it_cancels_at_once(home: House) -> None:
+    atlas = await home.peer("atlas")
+    request = await home.handed("atlas")
+    await home.correct(request, "Also: more")
+    cancelled = [detail for fact, revision, detail in await home.facts(request) if (fact, revision) == ("cancelled", 1)]
+    assert cancelled == [{"by": "correction", "reason": "revision 2"}]
+    assert (await atlas.list()).body["items"] == []
+
+
+async def test_a_correction_after_the_result_supersedes_what_was_not_told(home: House) -> None:
+    atlas = await home.peer("atlas")
+    request = await home.handed("atlas")
+    await atlas.accept(request)
+    await atlas.post(request, "result", outcome="resolved", text="first")
+    assert await home.parts(request) == ["queued", "queued"]
+    await home.correct(request, "Correction: no")
+    assert await home.parts(request) == ["queued", "superseded"]
+    assert await home.axes(request) == ("unassigned", "pending", "open")
+    await home.decide(request, Delegate(None, "no"))  # who had it before gets it again
+    assert (await home.axes(request))[0] == "stored"
+    routed = [detail for fact, revision, detail in await home.facts(request) if (fact, revision) == ("routed", 2)]
+    assert routed[0]["signal"] == "earlier_revision"
+
+
+async def test_a_decision_that_comes_too_late_is_dropped(home: House) -> None:
+    from manager.service.handover import DecidedTurn, apply_decision
+
+    request = await home.ask("q")
+    view = await home.current(request)
+    await home.correct(request, "Correction: r")
+    turn = DecidedTurn(request, 1, view.conversation_id, view.audience, view.language)
+    await home.transactions.run(lambda c: apply_decision(c, turn, Answer("old"), home.telling, home.clock.now()))
+    assert await home.told(request) == []
+    assert await home.axes(request) == ("unassigned", "pending", "open")
+    await home.decide(request, Answer("new"))
+    await home.decide(request, Decline("twice"))
+    assert await home.told(request) == [("answer", "new")]
+
+
+async def recall(home: House, request: str, revision: int = 1, *, say_nothing: bool = True):
+    message = MessageId(f"om_{request}_{revision}")
+    return await home.transactions.run(
+        lambda c: requests.mark_recalled(c, APP, message, home.clock.now(), say_nothing=say_nothing)
+    )
+
+
+async def test_recalls(home: House) -> None:
+    atlas = await home.peer("atlas")
+    assert await home.transactions.run(
+        lambda c: requests.mark_recalled(c, APP, MessageId("om_other"), home.clock.now())
+    ) is None
+
+    stored = await home.handed("atlas")
+    assert await recall(home, stored) == (stored, 1)
+    assert (await home.axes(stored))[2] == "cancelled"
+    facts = await home.facts(stored)
+    assert await recall(home, stored) == (stored, 1)
+    assert await home.facts(stored) == facts  # the second time does nothing
+
+    presented = await home.handed("atlas")
+    await atlas.accept(presented)
+    await recall(home, presented)
+    assert (await home.axes(presented))[2] == "open"
+    assert (await atlas.post(presented, "progress", text="x")).code == "already_final"
+    assert (await home.axes(presented))[2] == "cancelled"
+
+    answered = await home.ask("q")
+    await home.decide(answered, Answer("a"))
+    await recall(home, answered)
+    assert await home.parts(answered) == ["superseded"]
+    assert (await home.axes(answered))[2] == "cancelled"
+
+    kept = await home.ask("q")
+    await home.decide(kept, Answer("a"))
+    await recall(home, kept, say_nothing=False)
+    assert await home.parts(kept) == ["queued"]
+    assert (await home.axes(kept))[2] == "resolved"
+
+
+async def test_recalling_the_first_question_of_a_corrected_request_changes_nothing_of_the_newest(home: House) -> None:
+    request = await home.ask("q")
+    await home.correct(request, "Correction: r")
+    await recall(home, request)
+    assert (await home.axes(request))[2] == "open"
+    await recall(home, request, 2)
+    assert (await home.axes(request))[2] == "cancelled"
+
+
+async def verdict(home: House, request: str, revision: int = 1, policy: str = "say_nothing") -> Verdict:
+    authority = StewardAuthority(policy, home.clock)
+    return await home.transactions.read(lambda c: authority.verdict(c, SubjectId(request), revision))
+
+
+async def grant(home: House, grant_id: str, resource: str = "c_1", **more: object) -> None:
+    from manager.decisions.decision import Audience
+
+    await home.transactions.run(
+        lambda c: grants.add(
+            c, grant_id=grant_id, principal="steward:default", resource=resource, effect="converse",
+            audience=Audience.SHARED, granted_by="operator", now=home.clock.now(), **more,
+        )
+    )
+
+
+async def test_authority(home: House) -> None:
+    request = await home.ask("q")
+    assert await verdict(home, request) is Verdict.ALLOWED
+    assert await verdict(home, request, 2) is Verdict.REVOKED
+    assert await verdict(home, "r_none") is Verdict.REVOKED
+    await grant(home, "g_1", expires_at=home.clock.at + 1_000)
+    assert await verdict(home, request) is Verdict.ALLOWED
+    home.clock.at += 1_000
+    assert await verdict(home, request) is Verdict.REVOKED
+    home.clock.at += 1
+    await grant(home, "g_2")
+    assert await verdict(home, request) is Verdict.ALLOWED
+    revoked = await home.transactions.run(
+        lambda c: grants.revoke(c, "g_2", reason="enough", now=home.clock.now())
+    )
+    assert revoked is grants.Revocation.REVOKED
+    assert await verdict(home, request) is Verdict.REVOKED
+    home.clock.at += 1
+    await grant(home, "g_3")
+    await recall(home, request)
+    assert await verdict(home, request) is Verdict.QUESTION_RECALLED
+    assert await verdict(home, request, policy="answer_in_chat") is Verdict.ALLOWED
+    for state in ("left", "disbanded"):
+        await home.transactions.run(lambda c, state=state: c.execute(update(chats).values(state=state)))
+        assert await verdict(home, request) is Verdict.ROUTE_GONE
