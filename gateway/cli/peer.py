@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from gateway.cli.output import fail, print_json, printable
+from gateway.cli.peer_printing import print_request, print_state
 
 if TYPE_CHECKING:
     from gateway.cli.peer_client import PeerClient
@@ -51,7 +52,7 @@ def next_request(ctx: click.Context, wait_s: int, turn: str | None, key: str | N
             fail("No request is open.")
         presented = _present(client, str(found["request_id"]), cast("int", found["revision"]), turn, key)
         read = client.get(f"{REQUESTS}/{found['request_id']}")
-    _print_request({**read, "attempt": presented["attempt"]}, as_json=as_json)
+    print_request({**read, "attempt": presented["attempt"]}, as_json=as_json)
 
 
 @peer.command()
@@ -62,7 +63,7 @@ def read(ctx: click.Context, request_id: str, as_json: bool) -> None:
     """Print a request: its brief, its earlier revisions, its result."""
     with _client(ctx) as client:
         found = client.get(f"{REQUESTS}/{request_id}")
-    _print_request(found, as_json=as_json)
+    print_request(found, as_json=as_json)
 
 
 @peer.command()
@@ -78,7 +79,7 @@ def present(
     """Say that a turn of yours has the request; an earlier attempt is replaced."""
     with _client(ctx) as client:
         answer = _present(client, request_id, revision or _revision(client, request_id), turn, key)
-    _print_state(answer, as_json=as_json)
+    print_state(answer, as_json=as_json)
 
 
 @peer.command()
@@ -297,7 +298,7 @@ def _write(
     with _client(ctx) as client:
         whole = {**body, "revision": revision or _revision(client, request_id)}
         answer = client.write("POST", f"{REQUESTS}/{request_id}/{what}", whole, key)
-    _print_state(answer, as_json=as_json)
+    print_state(answer, as_json=as_json)
 
 
 def _text(source: Path | None) -> str:
@@ -308,43 +309,3 @@ def _text(source: Path | None) -> str:
         fail(f"The result cannot be read: {error.strerror}.")
     except UnicodeDecodeError:
         fail("The result is not UTF-8.")
-
-
-def _print_state(answer: Mapping[str, object], *, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-        return
-    attempt = f" (attempt {answer['attempt']})" if "attempt" in answer else ""
-    click.echo(
-        printable(
-            f"{answer['request_id']} revision {answer['revision']}: {answer['assignment']}, {answer['assessment']}, "
-            f"{answer['work']}{attempt}"
-        )
-    )
-
-
-def _print_request(found: Mapping[str, object], *, as_json: bool) -> None:
-    if as_json:
-        print_json(found)
-        return
-    brief = cast("Mapping[str, object]", found["brief"])
-    click.echo(printable(f"{found['request_id']} revision {found['revision']} from {found['from']}"))
-    click.echo(f"{found['assignment']}, {found['assessment']}, {found['work']}, since {found['received_at']}")
-    if "attempt" in found:
-        click.echo(printable(f"attempt {found['attempt']}"))
-    click.echo(printable(f"\n{brief['purpose']}\n", lines=True))
-    for message in cast("list[Mapping[str, str]]", brief["messages"]):
-        click.echo(printable(f"[{message['kind']} of {message['author']}, {message['at']}]"))
-        click.echo(printable(message["text"], lines=True))
-    for part in ("constraints", "rejected", "evidence", "questions", "owed", "omissions"):
-        for entry in cast("list[object]", brief[part]):
-            click.echo(printable(f"{part}: {_entry(entry)}", lines=True))
-    result = cast("Mapping[str, object] | None", found["result"])
-    if result is not None:
-        click.echo(printable(f"\nresult ({result['outcome']}):\n{result['text']}", lines=True))
-
-
-def _entry(entry: object) -> str:
-    if not isinstance(entry, dict):
-        return str(entry)
-    return ", ".join(f"{name} {value}" for name, value in cast("dict[str, object]", entry).items() if value)

@@ -44,7 +44,7 @@ def item(row: Row, *, chinese: bool = False) -> Json:
         "assessment": row["assessment"],
         "work": row["work"],
         "delivery": delivery(row),
-        "needs_operator": bool(row["needs_operator"]),
+        "needs_operator": bool(row["needs_operator"]) and row["work"] != Work.CANCELLED.value,
         "next": say(next_step(situation(row)), receiver, chinese=chinese),
         "revision": row["revision"],
         "late": bool(row["late"]),

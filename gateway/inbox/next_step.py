@@ -104,6 +104,8 @@ CHINESE: dict[Next, str] = {
 
 def next_step(at: Situation) -> Next:
     """What happens next."""
+    if at.work is Work.CANCELLED and at.delivery in (None, *ENDED):
+        return Next.CANCELLED
     if at.delivery is not None:
         return _of_delivery(at.delivery, at.error)
     match at.work:
@@ -182,6 +184,9 @@ def _of_delivery(state: State, error: Error | None) -> Next:
         case _:
             assert_never(state)
 
+
+ENDED = (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE, State.SUPERSEDED)
+"""Where nothing is left to do for a request that nobody wants any more."""
 
 RETRIES: dict[Error | None, Next] = {
     Error.PROVIDER_OFFLINE: Next.RETRY_OFFLINE,

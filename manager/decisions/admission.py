@@ -130,10 +130,10 @@ def is_external(message: MessageReceived, external_chat: bool | None) -> bool:
 
 
 def is_addressed(message: MessageReceived, own_id: OpenId, *, answered_here: bool) -> bool:
-    """Whether a group message speaks to the steward: by its exact id (@all does not), or in a thread of its."""
+    """Whether a group message speaks to the steward: by its exact id (@all does not), or by words in its thread."""
     if any(mention.open_id == own_id for mention in message.mentions):
         return True
-    return message.thread_id is not None and answered_here
+    return message.thread_id is not None and answered_here and bool(message.text.strip())
 
 
 def audience_of(*, private: bool, sender: OpenId | None, policy: AppPolicy) -> Audience:

@@ -65,11 +65,6 @@ def deferred(reason: str, owner: str, condition: str, language: Language) -> str
     return f"This has to wait: {reason}\n\nOwner: {owner}. It goes on when: {condition}"
 
 
-def declined(reason: str, language: Language) -> str:
-    """The steward will not do it."""
-    return f"这个我做不了：{reason}" if language == "zh" else f"I cannot do this: {reason}"
-
-
 def peer_rejected(name: str, reason: str, language: Language) -> str:
     """A peer will not do it, in its own words."""
     head = f"{plain(name)} 没有接受这个请求：" if language == "zh" else f"{plain(name)} did not accept this:"

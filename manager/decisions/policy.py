@@ -30,3 +30,5 @@ class StewardPolicy:
     lease_ms: int
     max_parallel_turns: int
     apps: Mapping[AppName, AppPolicy]
+    recalled_question: Literal["say_nothing", "answer_in_chat"] = "say_nothing"
+    """What becomes of an answer whose question was taken back after it was decided."""

@@ -18,9 +18,7 @@ class Sentence(Enum):
     NOT_OWNER = "not_owner"
     """Somebody who may not ask in private."""
     EMPTY = "empty"
-    """Named, but asked nothing."""
-    NO_WORDS = "no_words"
-    """Sent something without words: a picture, a file, a sticker."""
+    """Named, but asked nothing in words: a bare mention, a picture, a file."""
     FAILED = "failed"
     """The runtime failed for good, and said nothing that may be told."""
     TIMED_OUT = "timed_out"
@@ -30,27 +28,29 @@ class Sentence(Enum):
 SENTENCES: Final = {
     (Sentence.LATE, "en"): "(Your question reached me late, so this comes late too.)",
     (Sentence.LATE, "zh"): "（你的问题很晚才送达我，所以回复也晚了。）",
-    (Sentence.NOT_OWNER, "en"): "in private I answer my owners only; please ask me in a group that I am in.",
+    (Sentence.NOT_OWNER, "en"): "In private I answer my owners only; please ask me in a group that I am in.",
     (Sentence.NOT_OWNER, "zh"): "私聊我只回答所有者；请在有我的群里 @我 提问。",
     (Sentence.EMPTY, "en"): (
-        "Yes? Tell me what to look for: a file, a name in the code, a change, or who should take care of it."
+        "Yes? Tell me in words what to look for: a file, a name in the code, a change, or who should see to it."
     ),
-    (Sentence.EMPTY, "zh"): "我在。请告诉我要找什么：文件、代码里的名字、某次改动，或者请谁来处理。",
-    (Sentence.NO_WORDS, "en"): "I can read only words for now. Please write your question as text.",
-    (Sentence.NO_WORDS, "zh"): "目前我只能读文字，请把问题写成文字发给我。",
-    (Sentence.FAILED, "en"): "my runtime failed {attempts} times. Please ask again later.",
-    (Sentence.FAILED, "zh"): "运行环境失败了 {attempts} 次，请稍后再问。",
+    (Sentence.EMPTY, "zh"): "我在。请用文字告诉我要找什么：文件、代码里的名字、某次改动，或者请谁来处理。",
+    (Sentence.FAILED, "en"): "I could not work on this: my runtime failed {attempts} times. Please ask again later.",
+    (Sentence.FAILED, "zh"): "这个问题我没能处理：运行环境失败了 {attempts} 次，请稍后再问。",
     (Sentence.TIMED_OUT, "en"): (
         "I did not finish within {seconds} s, the limit for one question. A narrower question may fit."
     ),
-    (Sentence.TIMED_OUT, "zh"): "没能在 {seconds} 秒（单个问题的时限）内完成，请把问题缩小一些再试。",
+    (Sentence.TIMED_OUT, "zh"): "我没能在 {seconds} 秒（单个问题的时限）内完成，请把问题缩小一些再试。",
 }
-"""What is the reason of a refusal stands after words that say so, and therefore begins in the middle."""
 
 
 def say(sentence: Sentence, language: Language, **values: int) -> str:
     """The sentence, with its numbers."""
     return SENTENCES[sentence, language].format(**values)
+
+
+def failed_because(reason: str, language: Language) -> str:
+    """A failure whose reason the runtime gave for telling."""
+    return f"I could not answer this: {reason}" if language == "en" else f"这个问题我没能回答：{reason}"
 
 
 def said_late(decision: Decision, language: Language) -> Decision:

@@ -13,7 +13,6 @@ from manager.ledger.inserting import insert_new
 from manager.ledger.tables import chats
 from returns.ids import AppName, ChatId, Millis
 
-
 _FIND: Final = select(chats).where(chats.c.app == bindparam("app"), chats.c.chat_id == bindparam("chat_id"))
 _GET: Final = select(chats).where(chats.c.chat_ref == bindparam("chat_ref"))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, or_, select
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, select
 
 from manager.decisions.admission import Converse
 from manager.ids import ConversationId
@@ -14,27 +16,28 @@ from returns.ids import AppName, Millis
 BY_POLICY = "policy"
 """``granted_by`` of what the configured policy admitted: it holds as long as the policy says the same."""
 
+_SPOKEN_OF: Final = select(grants.c.principal, grants.c.granted_by, grants.c.expires_at, grants.c.revoked_at).where(
+    grants.c.effect == CONVERSE,
+    grants.c.resource.in_([bindparam("conversation"), bindparam("chat")]),
+)
+
 
 def converse(connection: Connection, app: AppName, conversation: ConversationId, now: Millis) -> Converse:
     """Whether the steward may listen there, and by whose word."""
-    match may_converse(connection, conversation, now):
-        case Stored.NONE:
-            return Converse.NONE
-        case Stored.REVOKED:
-            return Converse.REVOKED
-        case Stored.GRANTED:
-            by_owner = _granted_by_owner(connection, app, conversation, now)
-            return Converse.OWNER if by_owner else Converse.POLICY
-
-
-def _granted_by_owner(connection: Connection, app: AppName, conversation: ConversationId, now: Millis) -> bool:
     chat, _, _ = conversation.partition(".")
-    query = select(grants.c.grant_id).where(
-        grants.c.effect == CONVERSE,
-        grants.c.resource.in_((conversation, chat)),
-        grants.c.principal == f"steward:{app}",
-        grants.c.granted_by != BY_POLICY,
-        grants.c.revoked_at.is_(None),
-        or_(grants.c.expires_at.is_(None), grants.c.expires_at > now),
+    found = connection.execute(_SPOKEN_OF, {"conversation": conversation, "chat": chat}).all()
+    if not found:
+        return Converse.NONE
+    # Only where something ended does it matter what came first.
+    if any(row.revoked_at is not None or row.expires_at is not None for row in found):
+        stored = may_converse(connection, conversation, now)
+        if stored is not Stored.GRANTED:
+            return Converse.REVOKED if stored is Stored.REVOKED else Converse.NONE
+    by_owner = any(
+        row.principal == f"steward:{app}"
+        and row.granted_by != BY_POLICY
+        and row.revoked_at is None
+        and (row.expires_at is None or row.expires_at > now)
+        for row in found
     )
-    return connection.execute(query.limit(1)).first() is not None
+    return Converse.OWNER if by_owner else Converse.POLICY

@@ -42,13 +42,13 @@ class TurnView:
     """What the steward told in the quoted message, with what it told of the same request; None: it is another's."""
 
 
-def view(connection: Connection, turn: ClaimedTurn, now: Millis) -> TurnView | None:
-    """What a turn needs; None when its request, route or chat is not there."""
+def view(connection: Connection, turn: ClaimedTurn, now: Millis) -> TurnView:
+    """What a turn needs. Raises ``LookupError`` when its request, route or chat is not there."""
     request = requests.current(connection, turn.request_id)
     route = requests.route_of(connection, turn.request_id, turn.revision)
     chat = _chat(connection, turn.conversation_id)
     if request is None or route is None or chat is None:
-        return None
+        raise LookupError("A turn's question is not there.")
     return TurnView(
         question=revisions.body(connection, turn.request_id, turn.revision).question,
         language=request.language,

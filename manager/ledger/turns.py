@@ -8,56 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
 
-from sqlalchemy import Connection, and_, bindparam, case, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, select, update
 
 from manager.decisions.turn import FINAL, TurnEvent, TurnState, move, sources
 from manager.ids import ConversationId, RequestId, TurnId
 from manager.ledger.facts import record
 from manager.ledger.tables import conversations, turns
+from manager.ledger.turn_statements import DUE, NEXT_LEASE, NEXT_QUEUED, NO_RECEIPT, QUEUE
 from returns.ids import MessageId, Millis
 from returns.ledger.wakeups import TURNS, announce
-
-_NO_RECEIPT: Final = case((turns.c.receipt == "wanted", None), else_=turns.c.receipt)
-"""What was not acknowledged need not be any more."""
-
-
-_other: Final = turns.alias()
-_earlier: Final = turns.alias()
-
-# Statements that run again and again are made once: making one costs more than running it.
-_DUE: Final = (
-    select(turns)
-    .where(
-        turns.c.pending == 1,
-        turns.c.due_at <= bindparam("now"),
-        or_(turns.c.state == TurnState.QUEUED.value, turns.c.lease_until <= bindparam("now")),
-        ~exists().where(
-            _other.c.pending == 1,
-            _other.c.conversation_id == turns.c.conversation_id,
-            _other.c.state == TurnState.RUNNING.value,
-            _other.c.lease_until > bindparam("now"),
-        ),
-        ~exists().where(
-            _earlier.c.pending == 1,
-            _earlier.c.conversation_id == turns.c.conversation_id,
-            or_(
-                _earlier.c.position < turns.c.position,
-                and_(_earlier.c.position == turns.c.position, _earlier.c.event_seq < turns.c.event_seq),
-            ),
-        ),
-    )
-    .order_by(turns.c.due_at, turns.c.position, turns.c.event_seq)
-    .limit(bindparam("most"))
-)
-_QUEUE: Final = insert(turns)
-_NEXT_QUEUED: Final = select(func.min(turns.c.due_at)).where(
-    turns.c.pending == 1, turns.c.state == TurnState.QUEUED.value, turns.c.due_at > bindparam("now")
-)
-_NEXT_LEASE: Final = select(func.min(turns.c.lease_until)).where(
-    turns.c.pending == 1, turns.c.lease_until > bindparam("now")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +67,7 @@ def queue(connection: Connection, new: NewTurn, now: Millis) -> None:
         "receipt": "wanted" if new.receipt else None,
         "parent_message_id": new.parent,
     }
-    connection.execute(_QUEUE, row)
+    connection.execute(QUEUE, row)
     announce(connection, TURNS)
 
 
@@ -128,7 +88,7 @@ def claim_due(connection: Connection, *, owner: str, now: Millis, lease_ms: int,
             fence=row.fence + 1,
             parent=None if row.parent_message_id is None else MessageId(row.parent_message_id),
         )
-        for row in connection.execute(_DUE, {"now": now, "most": limit})
+        for row in connection.execute(DUE, {"now": now, "most": limit})
     ]
     return tuple(turn for turn in found if _claim(connection, turn, owner, now, lease_ms))
 
@@ -223,7 +183,7 @@ def withdraw(
         query = query.where(turns.c.revision == revision)
     if before is not None:
         query = query.where(turns.c.revision < before)
-    values = {"state": TurnState.CANCELLED.value, "pending": None, "lease_until": None, "receipt": _NO_RECEIPT}
+    values = {"state": TurnState.CANCELLED.value, "pending": None, "lease_until": None, "receipt": NO_RECEIPT}
     gone = connection.execute(query.values(**values)).rowcount
     if gone:
         announce(connection, TURNS)
@@ -251,7 +211,7 @@ def release_all(connection: Connection, now: Millis) -> None:
 
 def next_due(connection: Connection, now: Millis) -> Millis | None:
     """The next moment after ``now`` at which a turn becomes due or a lease ends."""
-    found = (connection.execute(query, {"now": now}).scalar() for query in (_NEXT_QUEUED, _NEXT_LEASE))
+    found = (connection.execute(query, {"now": now}).scalar() for query in (NEXT_QUEUED, NEXT_LEASE))
     moments = [moment for moment in found if moment is not None]
     return Millis(min(moments)) if moments else None
 
@@ -267,7 +227,7 @@ def _leave(connection: Connection, turn: TurnId, fence: int, state: TurnState, d
     if state in FINAL:
         values["pending"] = None
     if state is TurnState.CANCELLED:
-        values["receipt"] = _NO_RECEIPT
+        values["receipt"] = NO_RECEIPT
     if due_at is not None:
         values["due_at"] = due_at
     result = connection.execute(

@@ -5,18 +5,20 @@ from __future__ import annotations
 from manager.ledger import chats
 from manager.ledger.chats import Chat, ChatState
 from manager.ports import ChatFacts, ChatReader
-from returns.ports import Clock, Transactions
+from returns.ids import Millis
+from returns.ports import Transactions
 
 
-async def learn_external(transactions: Transactions, clock: Clock, reader: ChatReader, chat: Chat) -> bool | None:
+async def learn_external(transactions: Transactions, reader: ChatReader, chat: Chat) -> bool | None:
     """Whether the chat is external; None while that cannot be learnt. Raises ``StorageUnavailable``."""
     if chat.external is not None or chat.private:
         return chat.external
     facts = await reader.chat(chat.app, chat.chat_id)
     if not isinstance(facts, ChatFacts):
         return None
-    now = clock.now()
+    if facts.gone:  # whoever is outside is told little; what it is will be asked again if the bot comes back
+        since = chat.state_at or Millis(0)  # so that any later message from there says otherwise
+        await transactions.run(lambda each: chats.enter(each, chat, ChatState.LEFT, since))
+        return None
     await transactions.run(lambda each: chats.learn_external(each, chat.chat_ref, external=facts.external))
-    if facts.gone:
-        await transactions.run(lambda each: chats.enter(each, chat, ChatState.LEFT, now))
     return facts.external

@@ -11,7 +11,7 @@ from manager.decisions.admission import audience_of
 from manager.decisions.decision import Answer, Decision, Decline, Delegate
 from manager.decisions.policy import StewardPolicy
 from manager.decisions.turn import TurnEvent, may_retry, retry_delay_ms
-from manager.decisions.turn_sentences import Sentence, said_late, say
+from manager.decisions.turn_sentences import Sentence, failed_because, said_late, say
 from manager.ledger import events, requests, turn_views, turns
 from manager.ledger.facts import record
 from manager.ledger.requests import RequestView
@@ -102,7 +102,7 @@ class Conclusion:
         told = (
             say(failed.told, request.language, attempts=turn.attempts, seconds=seconds)
             if isinstance(failed.told, Sentence)
-            else failed.told
+            else failed_because(failed.told, request.language)
         )
         self._decide(connection, turn, Decline(told), TurnEvent.GAVE_UP, now)
 

@@ -29,6 +29,7 @@ from returns.ledger.wakeups import REQUESTS, announce
 Detail: TypeAlias = dict[str, str | int | bool | None]
 
 MOST_WORDS_SHOWN = 12
+MOST_OMISSIONS_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def apply_decision(
             text = sentences.deferred(decision.reason, decision.owner, decision.resume_condition, turn.language)
             step.tell(ReturnKind.NOTICE, text)
         case Decline():
-            step.conclude(WorkEvent.DECLINE, sentences.declined(decision.reason, turn.language))
+            step.conclude(WorkEvent.DECLINE, decision.reason)
         case Delegate():
             step.delegate(decision)
         case _:
@@ -110,7 +111,7 @@ class _Step:
             case Routed():
                 self.hand_over(route, len(found))
             case Unresolved():
-                self.leave_unresolved(route, decision.to, len(found))
+                self.leave_unresolved(route, decision, len(found))
             case _:
                 assert_never(route)
 
@@ -140,12 +141,15 @@ class _Step:
             return  # the asker knows already that this peer has the request
         self.tell(ReturnKind.NOTICE, sentences.handed_over(peer.name, peer.presence, self.turn.language))
 
-    def leave_unresolved(self, route: Unresolved, wanted: str | None, searched: int) -> None:
+    def leave_unresolved(self, route: Unresolved, decision: Delegate, searched: int) -> None:
         detail: Detail = {"gap": route.gap.value, "searched": searched}
         if route.known:
             detail["peers"] = ", ".join(route.known)
         self.note("unresolved", detail)
-        self.conclude(WorkEvent.DECLINE, sentences.unresolved(route, wanted, self.turn.language))
+        told = [sentences.unresolved(route, decision.to, self.turn.language)]
+        if decision.to is None:  # the steward looked by itself: it says what it could not look at
+            told.extend(f"- {omission}" for omission in decision.omissions[:MOST_OMISSIONS_TOLD])
+        self.conclude(WorkEvent.DECLINE, "\n".join(told))
 
 
 def _kind(decision: Decision) -> str:

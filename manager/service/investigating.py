@@ -128,7 +128,7 @@ class Investigation:
     async def _judge_again(self, question: Question) -> Outcome | None:
         """What was admitted when it came may not be welcome when its turn comes."""
         turn, view = question.turn, question.view
-        external = await learn_external(self._transactions, self._clock, self._reader, view.chat)
+        external = await learn_external(self._transactions, self._reader, view.chat)
         judged = standing(
             private=view.private,
             sender=view.route.sender_open_id,
@@ -160,8 +160,7 @@ class Investigation:
 
         def edit(connection: Connection) -> Question | None:
             edited = take_edit(connection, turn, view, seen, now)
-            fresh = None if edited is None else turn_views.view(connection, edited, now)
-            return None if edited is None or fresh is None else Question(edited, fresh)
+            return None if edited is None else Question(edited, turn_views.view(connection, edited, now))
 
         return await self._transactions.run(edit) or Lost()
 

@@ -132,7 +132,8 @@ def _admission(
         told=message.private and sender is not None and told.was_told(connection, app, sender, told.NOT_OWNER),
     )
     admission = admit(message, policy.apps[app], known)
-    if isinstance(admission, Ignore | Hold):
+    # What we send mentions nobody, so a message that mentions the steward is no echo.
+    if isinstance(admission, Ignore | Hold) or any(mention.open_id == own_id for mention in message.mentions):
         return admission
     shown = fingerprint(visible_text(message.text, message.mentions))
     unsettled = echoes.has_unsettled_content(connection, app, message.chat_id, shown)

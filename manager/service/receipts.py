@@ -130,7 +130,7 @@ class ReceiptsWorker:
             return _Leave.UNWELCOME
         if chat.private or granted is Converse.OWNER:
             return None
-        external = await learn_external(self._transactions, self._clock, self._reader, chat)
+        external = await learn_external(self._transactions, self._reader, chat)
         if external is None:
             return _Leave.NOT_LEFT
         return _Leave.UNWELCOME if external else None

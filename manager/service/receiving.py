@@ -8,10 +8,7 @@ What cannot be judged yet is stored as held and judged again later by the same r
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from enum import Enum
 from typing import Final, assert_never
 
 from pydantic import TypeAdapter
@@ -29,10 +26,11 @@ from manager.decisions.inbound import (
 )
 from manager.decisions.policy import StewardPolicy
 from manager.decisions.questions import clean
-from manager.ids import OpenId
+from manager.ids import OpenId, RequestId
 from manager.ledger import chats, events, requests, turns
 from manager.ledger.chats import ChatState
 from manager.ledger.events import Claim, EventState, HeldEvent, key
+from manager.service.claiming import Acceptance, ClaimedElsewhere, cleaned, content_keys, seen_before, take
 from manager.service.intake import Intake
 from manager.service.judging import Judged, judge
 from returns.ids import AppName, ChatId, Millis
@@ -44,29 +42,6 @@ OWN_ID_WAIT_S: Final = 1.0
 CLAIM_TRIES: Final = 3
 
 MESSAGE: Final = TypeAdapter(MessageReceived)
-
-
-class Acceptance(Enum):
-    """What became of an event; all of them are durable, and are answered with 200."""
-
-    NEW = "new"
-    """It led to something."""
-    DUPLICATE = "duplicate"
-    """It was taken before."""
-    ALARM = "alarm"
-    """Its name was taken before by an event with another body; the first one stays."""
-    IGNORED = "ignored"
-    """It asks nothing of the steward."""
-    PARKED = "parked"
-    """It is not as documented; somebody has to look at it."""
-    HELD = "held"
-    """It will be judged again."""
-
-
-class ClaimedElsewhere(Exception):
-    """Another gateway took the same event at the same moment; what this one wrote is rolled back."""
-
-    code = "claimed_elsewhere"
 
 
 class Receiving:
@@ -122,7 +97,7 @@ class Receiving:
     ) -> Acceptance:
         match event:
             case MessageReceived():
-                return self._take_message(connection, _cleaned(event), own_id, now)
+                return self._take_message(connection, cleaned(event), own_id, now)
             case MessageRecalled():
                 return self._take_recall(connection, event, now)
             case BotAdded():
@@ -143,9 +118,9 @@ class Receiving:
     ) -> Acceptance:
         app = message.envelope.app
         event_key, recalled = key("event", message.envelope.event_id), key("recalled", message.message_id)
-        same = [key("message", message.message_id), *_content_keys(message)]
+        same = [key("message", message.message_id), *content_keys(message)]
         taken = events.claims(connection, app, (event_key, *same, recalled))
-        seen = self._seen_before(connection, message, taken.get(event_key), now)
+        seen = seen_before(connection, message, taken.get(event_key), now)
         if seen is not None:
             return seen
         first = next((taken[one] for one in same if one in taken), None)
@@ -156,7 +131,7 @@ class Receiving:
         judged = judge(connection, self._policy, message, own_id, received_at=now, now=now)
         request = self._intake.identify(judged)
         seq = events.store(connection, message.envelope, judged.state, judged.reason, now, request)
-        self._claim(connection, message, seq, (event_key, *same), now)
+        take(connection, message, seq, (event_key, *same), now)
         if judged.state is EventState.HELD:
             events.hold(connection, seq, MESSAGE.dump_json(message).decode())
         self._intake.carry_out(connection, message, judged, request, seq, now, recalled=recalled in taken)
@@ -183,16 +158,25 @@ class Receiving:
         app = event.envelope.app
         keys = (key("event", event.envelope.event_id), key("recalled", event.message_id))
         taken = events.claims(connection, app, keys)
-        seen = self._seen_before(connection, event, taken.get(keys[0]), now)
+        seen = seen_before(connection, event, taken.get(keys[0]), now)
         if seen is not None or keys[1] in taken:
             return seen or Acceptance.DUPLICATE
-        found = requests.mark_recalled(connection, app, event.message_id, now)
-        request = None if found is None else found[0]
+        request = self._recall(connection, event, now)
         seq = events.store(connection, event.envelope, EventState.ACCEPTED, None, now, request)
-        self._claim(connection, event, seq, keys, now)
-        if found is not None:
-            turns.withdraw(connection, found[0], revision=found[1])
+        take(connection, event, seq, keys, now)
         return Acceptance.NEW
+
+    def _recall(self, connection: Connection, event: MessageRecalled, now: Millis) -> RequestId | None:
+        """An undecided question is cancelled; once it is decided, the policy says what becomes of its answer."""
+        app = event.envelope.app
+        found = requests.request_of_message(connection, app, event.message_id)
+        if found is None:
+            return None
+        request, revision = found
+        undecided = turns.withdraw(connection, request, revision=revision) > 0
+        say_nothing = undecided or self._policy.recalled_question == "say_nothing"
+        requests.mark_recalled(connection, app, event.message_id, now, say_nothing=say_nothing)
+        return request
 
     def _take_chat(
         self,
@@ -206,7 +190,7 @@ class Receiving:
         app = event.envelope.app
         event_key = key("event", event.envelope.event_id)
         taken = events.claims(connection, app, (event_key,))
-        seen = self._seen_before(connection, event, taken.get(event_key), now)
+        seen = seen_before(connection, event, taken.get(event_key), now)
         if seen is not None:
             return seen
         chat = chats.find_or_create(connection, app, chat_id, private=False, new_id=self._new_id, now=now)
@@ -214,38 +198,19 @@ class Receiving:
         if external is not None:
             chats.learn_external(connection, chat.chat_ref, external=external)
         seq = events.store(connection, event.envelope, EventState.ACCEPTED, None, now)
-        self._claim(connection, event, seq, (event_key,), now)
+        take(connection, event, seq, (event_key,), now)
         return Acceptance.NEW
 
     def _park(self, connection: Connection, event: Misshapen, body: str, now: Millis) -> Acceptance:
         event_key = key("event", event.envelope.event_id)
         taken = events.claims(connection, event.envelope.app, (event_key,))
-        seen = self._seen_before(connection, event, taken.get(event_key), now)
+        seen = seen_before(connection, event, taken.get(event_key), now)
         if seen is not None:
             return seen
         seq = events.store(connection, event.envelope, EventState.PARKED, event.field[:80], now)
         events.keep_body(connection, seq, clean(body))
-        self._claim(connection, event, seq, (event_key,), now)
+        take(connection, event, seq, (event_key,), now)
         return Acceptance.PARKED
-
-    def _seen_before(
-        self, connection: Connection, event: Inbound, claim: Claim | None, now: Millis
-    ) -> Acceptance | None:
-        """What to say of an event whose name is taken; each other body under that name is an alarm, once."""
-        if claim is None:
-            return None
-        envelope = event.envelope
-        if claim.body_digest == envelope.body_digest:
-            return Acceptance.DUPLICATE
-        alarm = key("alarm", f"{envelope.event_id}:{envelope.body_digest}")
-        if not events.claims(connection, envelope.app, (alarm,)):
-            seq = events.store(connection, envelope, EventState.ALARM, "same_event_other_body", now)
-            events.claim(connection, envelope.app, (alarm,), Claim(seq, envelope.body_digest), now)
-        return Acceptance.ALARM
-
-    def _claim(self, connection: Connection, event: Inbound, seq: int, keys: tuple[str, ...], now: Millis) -> None:
-        if not events.claim(connection, event.envelope.app, keys, Claim(seq, event.envelope.body_digest), now):
-            raise ClaimedElsewhere
 
 
 def _acceptance(judged: Judged) -> Acceptance:
@@ -260,22 +225,3 @@ def _acceptance(judged: Judged) -> Acceptance:
             return Acceptance(judged.state.value)
         case _:
             assert_never(judged.state)
-
-
-def _cleaned(message: MessageReceived) -> MessageReceived:
-    mentions = tuple(replace(mention, name=clean(mention.name)) for mention in message.mentions)
-    return replace(message, text=clean(message.text), mentions=mentions)
-
-
-def _content_keys(message: MessageReceived) -> tuple[str, ...]:
-    """What makes a message the same under another id. Without its author or its time, two would be taken for one."""
-    if message.created_at is None or message.sender.open_id is None:
-        return ()
-    parts = (
-        message.chat_id,
-        message.thread_id or "",
-        message.sender.open_id,
-        str(message.created_at),
-        message.content_digest,
-    )
-    return (key("content", hashlib.sha256("\x00".join(parts).encode()).hexdigest()),)

@@ -30,7 +30,7 @@ from returns.ports import Clock, StorageUnavailable, Transactions
 
 _log: Final = logging.getLogger(__name__)
 
-LONGEST_WAIT_S: Final = 30.0
+LONGEST_WAIT_S: Final = 15.0
 """Between two looks, whatever the next due time says: a clock may jump."""
 
 STORAGE_PAUSE_S: Final = 1.0

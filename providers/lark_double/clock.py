@@ -39,25 +39,26 @@ class DoubleClock:
     def advance(self, seconds: float) -> None:
         """Move on by ``seconds``; everybody whose time has come wakes."""
         self._base_ms += seconds * 1000
-        self._wake()
+        self.wake()
 
     def set_scale(self, scale: float) -> None:
         """Let time pass ``scale`` times as fast from now on."""
         self._base_ms = float(self._base_ms + (self._monotonic() - self._anchor) * 1000 * self._scale)
         self._anchor = self._monotonic()
         self._scale = scale
-        self._wake()
+        self.wake()
 
-    async def sleep_until(self, moment_ms: int) -> None:
-        """Return once it is ``moment_ms`` on this clock."""
-        while (left_ms := moment_ms - self.now()) > 0:
+    def wake(self) -> None:
+        """Have everybody who sleeps look again at what they wait for."""
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def sleep_until(self, moment_ms: int | Callable[[], int]) -> None:
+        """Return once it is ``moment_ms`` on this clock; a function is asked again whenever somebody wakes."""
+        while (left_ms := (moment_ms() if callable(moment_ms) else moment_ms) - self.now()) > 0:
             moved = self._moved
             try:
                 async with asyncio.timeout(left_ms / 1000 / self._scale if self._scale > 0 else None):
                     await moved.wait()
             except TimeoutError:
                 continue
-
-    def _wake(self) -> None:
-        self._moved.set()
-        self._moved = asyncio.Event()

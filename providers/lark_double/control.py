@@ -24,6 +24,9 @@ from providers.lark_double.world import Unknown
 Action: TypeAlias = Callable[[Json], Awaitable[object]]
 
 
+_NUMBERS = frozenset({"count", "timeout_s"})
+
+
 class BadRequest(Exception):
     """The request is not what the action needs."""
 
@@ -63,7 +66,7 @@ class Control:
 
 async def _arguments(request: web.Request) -> Json:
     if request.method == "GET":
-        return {key: int(value) if value.isdigit() else value for key, value in request.query.items()}
+        return {key: int(value) if key in _NUMBERS else value for key, value in request.query.items()}
     raw = await request.read()
     body = mapping(parse(raw)) if raw else {}
     if body is None:

@@ -34,6 +34,7 @@ def breaking_actions(double: Driven) -> dict[str, Callable[[Json], Awaitable[obj
         "push_again": breaking.push_again,
         "hold_pushes": breaking.hold_pushes,
         "release_pushes": breaking.release_pushes,
+        "repush": breaking.repush,
         "challenge": breaking.challenge,
     }
 
@@ -166,6 +167,9 @@ class _Breaking:
 
     async def release_pushes(self, body: Json) -> object:
         return self._double.release_pushes(needed(body, "app"), reverse=flag(body, "reverse"))
+
+    async def repush(self, body: Json) -> object:
+        return await self._double.repush(text(body, "app"), timeout_s=number(body, "timeout_s", 10.0))
 
     async def challenge(self, body: Json) -> object:
         verified = await self._double.challenge(

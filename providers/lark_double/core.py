@@ -12,6 +12,7 @@ from providers.lark_double.changes import Changes
 from providers.lark_double.clock import DoubleClock
 from providers.lark_double.events import Event, envelope, events_of
 from providers.lark_double.faults import Faults
+from providers.lark_double.gate import Gate
 from providers.lark_double.happenings import Happening
 from providers.lark_double.idempotency import Idempotency
 from providers.lark_double.ids import NewId, new_id
@@ -61,7 +62,8 @@ class Core:
         self.background = Background()
         self.pusher = Pusher(self.world, self.background.spawn)
         idempotency = Idempotency(self.clock, self.knobs)
-        self.pipeline = Pipeline(self.world, self.tokens, self.limits, idempotency, self.faults, self.journal)
+        gate = Gate(self.world, self.tokens)
+        self.pipeline = Pipeline(self.world, gate, self.limits, idempotency, self.faults, self.journal)
         self.world.listeners.append(self._tell)
         self._alteration = Alteration()
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from providers.lark_double.errors import LarkError
 from providers.lark_double.model import App, Chat, Message
-from providers.lark_double.world import World
+from providers.lark_double.world import Moment, World
 
 PAGE_SIZE_MAX = 50
 
@@ -37,23 +40,29 @@ class HistoryPage:
     next_token: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a timeline, from ``first`` up to ``last``."""
+
+    moments: list[Moment]
+    first: int
+    last: int
+    descending: bool
+
+
 def page(world: World, app: App, query: HistoryQuery) -> HistoryPage:
     """One page of a container. Raises ``LarkError`` when it may not be read or the query is not valid."""
     if not 1 <= query.page_size <= PAGE_SIZE_MAX:
         raise LarkError(230001, "page_size must be 1 to 50")
     if query.container_type == "thread":
-        found = _thread(world, app, query)
+        timeline = _thread(world, app, query)
     elif query.container_type == "chat":
-        found = _chat(world, app, query)
+        timeline = _chat(world, app, query)
     else:
         raise LarkError(230001, "invalid container_id_type")
-    found.sort(key=_position, reverse=query.descending)
-    after = _after(query)
-    if after is not None:
-        found = [m for m in found if (_position(m) < after if query.descending else _position(m) > after)]
+    found = list(islice(_shown(world, timeline, _after(query)), query.page_size + 1))
     shown = tuple(found[: query.page_size])
-    more = len(found) > query.page_size
-    return HistoryPage(shown, _token(query, shown[-1]) if more else None)
+    return HistoryPage(shown, _token(query, shown[-1]) if len(found) > query.page_size else None)
 
 
 def chat_of(world: World, query: HistoryQuery) -> str | None:
@@ -64,25 +73,23 @@ def chat_of(world: World, query: HistoryQuery) -> str | None:
     return query.container_id if query.container_id in world.chats else None
 
 
-def _chat(world: World, app: App, query: HistoryQuery) -> list[Message]:
+def _chat(world: World, app: App, query: HistoryQuery) -> Stretch:
     chat = _open(world, app, chat_of(world, query))
-    return [
-        message
-        for message in _shown(world, chat)
-        if (message.thread_id is None or world.thread_roots[message.thread_id] == message.message_id)
-        and (query.start_s is None or message.create_time // 1000 >= query.start_s)
-        and (query.end_s is None or message.create_time // 1000 <= query.end_s)
-    ]
+    moments = world.timelines.get(chat.chat_id, [])
+    first = 0 if query.start_s is None else bisect_left(moments, (query.start_s * 1000, 0, ""))
+    last = len(moments) if query.end_s is None else bisect_left(moments, ((query.end_s + 1) * 1000, 0, ""))
+    return Stretch(moments, first, last, query.descending)
 
 
-def _thread(world: World, app: App, query: HistoryQuery) -> list[Message]:
+def _thread(world: World, app: App, query: HistoryQuery) -> Stretch:
     if query.start_s is not None or query.end_s is not None:
         raise LarkError(230001, "thread containers know no time range")
     chat_id = chat_of(world, query)
     if chat_id is None:
         raise LarkError(230019)
-    chat = _open(world, app, chat_id)
-    return [message for message in _shown(world, chat) if message.thread_id == query.container_id]
+    _open(world, app, chat_id)
+    moments = world.timelines.get(query.container_id, [])
+    return Stretch(moments, 0, len(moments), query.descending)
 
 
 def _open(world: World, app: App, chat_id: str | None) -> Chat:
@@ -96,14 +103,17 @@ def _open(world: World, app: App, chat_id: str | None) -> Chat:
     return chat
 
 
-def _shown(world: World, chat: Chat) -> list[Message]:
+def _shown(world: World, stretch: Stretch, after: tuple[int, int] | None) -> Iterator[Message]:
+    first, last = stretch.first, stretch.last
+    if after is not None and stretch.descending:
+        last = min(last, bisect_left(stretch.moments, (*after, "")))
+    elif after is not None:
+        first = max(first, bisect_left(stretch.moments, (after[0], after[1] + 1, "")))
     now = world.clock.now()
-    messages = (world.messages[message_id] for message_id in world.in_chat[chat.chat_id])
-    return [message for message in messages if not message.deleted and message.readable_at <= now]
-
-
-def _position(message: Message) -> tuple[int, int]:
-    return message.create_time, message.order
+    for index in range(last - 1, first - 1, -1) if stretch.descending else range(first, last):
+        message = world.messages[stretch.moments[index][2]]
+        if not message.deleted and message.readable_at <= now:
+            yield message
 
 
 def _token(query: HistoryQuery, last: Message) -> str:

@@ -25,6 +25,8 @@ class Entry:
     uuid: str | None = None
     message_id: str | None = None
     """The message that it made or is about."""
+    target_id: str | None = None
+    """The message that its path names: for a reply, the one that is answered."""
     status: int | None = None
     """The HTTP status of the answer; None while there is none, 0 when the connection ended without one."""
     code: int | None = None
@@ -49,6 +51,7 @@ class Entry:
             "chat_id": self.chat_id,
             "uuid": self.uuid,
             "message_id": self.message_id,
+            "target_id": self.target_id,
             "status": self.status,
             "code": self.code,
             "committed": self.committed,
@@ -91,5 +94,5 @@ class Journal:
             and app_id in (None, entry.app_id)
             and chat_id in (None, entry.chat_id)
             and committed in (None, entry.committed)
-            and message_id in (None, entry.message_id)
+            and message_id in (None, entry.message_id, entry.target_id)
         ]

@@ -51,8 +51,7 @@ def write(
         order=world.next_order(),
         uuid=draft.uuid,
     )
-    world.messages[message_id] = message
-    world.in_chat.setdefault(chat.chat_id, []).append(message_id)
+    world.keep(message)
     world.happen(Written(message))
     return message
 
@@ -67,8 +66,7 @@ def _place(
         world.thread_roots[thread_id] = message_id
         return None, None, thread_id
     if parent.thread_id is None and in_thread:
-        parent.thread_id = world.new_id("omt_")
-        world.thread_roots[parent.thread_id] = parent.message_id
+        world.begin_thread(parent)
     if parent.thread_id is not None:
         root = world.thread_roots[parent.thread_id]
         return root, root, parent.thread_id

@@ -184,6 +184,8 @@ class Knobs:
     """A 429 comes without JSON."""
     fresh_repush: bool = True
     """A re-push carries a fresh timestamp, nonce and signature; otherwise the first ones."""
+    wall_timestamps: bool = False
+    """Signatures carry the real time, however the double's clock was moved: for a gateway whose clock was not."""
     push_timeout_s: float = 3.0
     challenge_timeout_s: float = 1.0
     repush_after_s: tuple[float, ...] = (15.0, 300.0, 3600.0, 21600.0)

@@ -12,6 +12,7 @@ from aiohttp import web
 from providers.lark_double import answers, history
 from providers.lark_double.errors import LarkError
 from providers.lark_double.faults import BEFORE, Fault, FaultKind, Faults
+from providers.lark_double.gate import Gate
 from providers.lark_double.idempotency import Idempotency
 from providers.lark_double.journal import Entry, Journal
 from providers.lark_double.limits import Limits
@@ -20,7 +21,6 @@ from providers.lark_double.model import App
 from providers.lark_double.operations import SENDS, Call, Operation
 from providers.lark_double.present import message_object
 from providers.lark_double.routes_messages import history_query
-from providers.lark_double.tokens import Tokens
 from providers.lark_double.wire import Json, mapping, parse, text
 from providers.lark_double.world import World
 
@@ -50,7 +50,7 @@ class Pipeline:
     """Serves the open API."""
 
     world: World
-    tokens: Tokens
+    gate: Gate
     limits: Limits
     idempotency: Idempotency
     faults: Faults
@@ -104,8 +104,9 @@ class Pipeline:
     ) -> web.Response:
         body = self._body(request, raw)
         entry.body, entry.query = body, dict(request.query)
-        entry.uuid, entry.message_id = text(body, "uuid") or None, request.match_info.get("message_id")
-        app = self._app(request, operation, body)
+        entry.uuid = text(body, "uuid") or None
+        entry.message_id = entry.target_id = request.match_info.get("message_id")
+        app = self.gate.caller(request.headers.get("Authorization", ""), operation, body)
         entry.app_id = app.app_id
         if operation is not Operation.TOKEN:
             self.limits.call(app.app_id, operation.value)
@@ -161,7 +162,7 @@ class Pipeline:
 
     def _refuse(self, app: App, kind: FaultKind, fault: Fault) -> None:
         if kind is FaultKind.TOKEN_EXPIRED:
-            self.tokens.expire(app.app_id)
+            self.gate.tokens.expire(app.app_id)
             raise LarkError(99991663)
         if kind is FaultKind.RATE_LIMITED:
             error = LarkError(99991400)
@@ -203,32 +204,6 @@ class Pipeline:
     def _elsewhere(self, chat_id: str | None) -> str:
         others = [message.message_id for message in self.world.messages.values() if message.chat_id != chat_id]
         return others[-1] if others else self.world.new_id("om_")
-
-    def _app(self, request: web.Request, operation: Operation, body: Json) -> App:
-        if operation is Operation.TOKEN:
-            return self._credentials(body)
-        scheme, _, value = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not value:
-            raise LarkError(99991661)
-        if not value.startswith(("t-", "u-")):
-            raise LarkError(99991671)
-        owner = self.tokens.owner(value)
-        if owner is None or owner not in self.world.apps:
-            raise LarkError(99991663)
-        if not self.world.apps[owner].enabled:
-            raise LarkError(99991662)
-        return self.world.apps[owner]
-
-    def _credentials(self, body: Json) -> App:
-        app_id, secret = text(body, "app_id") or "", text(body, "app_secret") or ""
-        if not app_id.startswith("cli_") or not secret:
-            raise LarkError(10003)
-        app = self.world.apps.get(app_id)
-        if app is None:
-            raise LarkError(10014)
-        if app.app_secret != secret:
-            raise LarkError(10015)
-        return app
 
     def _body(self, request: web.Request, raw: bytes) -> Json:
         if not raw or request.method in {"GET", "DELETE"}:

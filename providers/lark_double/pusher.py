@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import aiohttp
 
+from providers.lark_double.clock import wall_ms
 from providers.lark_double.envelope import challenge_payload, seal, signed_headers
 from providers.lark_double.model import App
 from providers.lark_double.wire import Json, mapping, parse
@@ -138,6 +139,20 @@ class Pusher:
         self._spawn(self._one_by_one(held[::-1] if reverse else held))
         return len(held)
 
+    async def repush(self, app_id: str | None, timeout_s: float) -> int:
+        """Have every event that failed so far pushed again now, without waiting for its time; returns how many."""
+        pending = [push for push in self.pushes.values() if push.state == "pending" and app_id in (None, push.app_id)]
+
+        def waiting() -> bool:
+            return all(push.next_at is not None or push.state != "pending" for push in pending)
+
+        await self._world.changes.until(waiting, timeout_s, "pushes under way to end")
+        due = [push for push in pending if push.next_at is not None]
+        for push in due:
+            push.next_at = self._world.clock.now()
+        self._world.clock.wake()
+        return len(due)
+
     async def challenge(self, app: App, challenge: str, *, token: str | None = None) -> Verification:
         """Verify the app's URL: unsigned, encrypted with a key, to be answered within 1 s."""
         body = seal(challenge_payload(challenge, app.verification_token if token is None else token), app.encrypt_key)
@@ -164,7 +179,7 @@ class Pusher:
                 return
             push.next_at = (push.attempts[-1].at if push.attempts else self._world.clock.now()) + int(wait_s * 1000)
             self._world.changes.ring()
-            await self._world.clock.sleep_until(push.next_at)
+            await self._world.clock.sleep_until(lambda: push.next_at or 0)
             push.next_at = None
             await self._attempt(push)
         if push.state == "pending":
@@ -175,7 +190,8 @@ class Pusher:
         app = self._world.apps[push.app_id]
         if push.body is None or self._world.knobs.fresh_repush:
             push.body = seal(push.payload, app.encrypt_key)
-            timestamp, nonce = str(self._world.clock.now() // 1000), self._world.new_id("")
+            now_ms = wall_ms() if self._world.knobs.wall_timestamps else self._world.clock.now()
+            timestamp, nonce = str(now_ms // 1000), self._world.new_id("")
             push.first_headers = signed_headers(timestamp, nonce, app.encrypt_key, push.body)
         headers = {**(push.first_headers or {}), **push.headers}
         attempt = await self._post(app, push.body, headers, self._world.knobs.push_timeout_s)

@@ -66,6 +66,10 @@ class Pushing(Core):
         """Push what was kept back one after the other, or against their order; returns how many."""
         return self.pusher.release(self.app_of(app).app_id, reverse=reverse)
 
+    async def repush(self, app: AppRef | None = None, *, timeout_s: float = 10.0) -> int:
+        """Push every event again now that has failed so far, without moving the clock; returns how many."""
+        return await self.pusher.repush(None if app is None else self.app_of(app).app_id, timeout_s)
+
     async def challenge(self, app: AppRef, challenge: str = "ajls384kdj", *, token: str | None = None) -> Verification:
         """Verify the app's webhook as the developer console does when the URL is saved."""
         return await self.pusher.challenge(self.app_of(app), challenge, token=token)

@@ -18,11 +18,12 @@ def react(world: World, message: Message, author: Author, emoji_type: str) -> Re
     """Leave a reaction; the same again by the same one is the same reaction. Raises ``LarkError`` 231001."""
     if emoji_type not in EMOJI_TYPES:
         raise LarkError(231001)
-    for known in world.reactions.values():
-        if (known.message_id, known.author, known.emoji_type) == (message.message_id, author, emoji_type):
-            return known
+    key = (message.message_id, author, emoji_type)
+    if key in world.reaction_by:
+        return world.reactions[world.reaction_by[key]]
     reaction = Reaction(world.new_id("ZCaC"), message.message_id, emoji_type, author, world.clock.now())
     world.reactions[reaction.reaction_id] = reaction
+    world.reaction_by[key] = reaction.reaction_id
     world.happen(Reacted(reaction, message.chat_id, removed=False, at=reaction.at))
     return reaction
 
@@ -30,6 +31,7 @@ def react(world: World, message: Message, author: Author, emoji_type: str) -> Re
 def unreact(world: World, reaction: Reaction) -> None:
     """Remove a reaction."""
     del world.reactions[reaction.reaction_id]
+    del world.reaction_by[reaction.message_id, reaction.author, reaction.emoji_type]
     chat_id = world.messages[reaction.message_id].chat_id
     world.happen(Reacted(reaction, chat_id, removed=True, at=world.clock.now()))
 

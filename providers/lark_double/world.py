@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable
+from typing import TypeAlias
 
 from providers.lark_double.changes import Changes
 from providers.lark_double.clock import DoubleClock
@@ -26,6 +28,10 @@ TENANT = "7365a1b2c3d4e5f6"
 OTHER_TENANT = "9b1f0c2d3e4a5b6c"
 
 
+Moment: TypeAlias = tuple[int, int, str]
+"""When a message was written: milliseconds, the order of writing, and its id."""
+
+
 class Unknown(Exception):
     """The control API was asked for something that is not there."""
 
@@ -47,7 +53,11 @@ class World:
         self.in_chat: dict[str, list[str]] = {}
         """Message ids of a chat in the order of their writing."""
         self.thread_roots: dict[str, str] = {}
+        self.timelines: dict[str, list[Moment]] = {}
+        """What a history shows of a chat (no replies in threads) or of a thread, by time."""
         self.reactions: dict[str, Reaction] = {}
+        self.reaction_by: dict[tuple[str, Author, str], str] = {}
+        """The reaction of somebody with an emoji on a message."""
         self.listeners: list[Callable[[Happening], None]] = []
         self._known: dict[str, tuple[str, Author]] = {}
         self._written = 0
@@ -129,6 +139,31 @@ class World:
                 created_at=self.clock.now(),
             )
         )
+
+    def keep(self, message: Message) -> None:
+        """Put a new message where it belongs."""
+        self.messages[message.message_id] = message
+        self.in_chat.setdefault(message.chat_id, []).append(message.message_id)
+        moment = (message.create_time, message.order, message.message_id)
+        if message.thread_id is None or self.thread_roots[message.thread_id] == message.message_id:
+            insort(self.timelines.setdefault(message.chat_id, []), moment)
+        if message.thread_id is not None:
+            insort(self.timelines.setdefault(message.thread_id, []), moment)
+
+    def begin_thread(self, root: Message) -> str:
+        """A thread under a message that is there already."""
+        root.thread_id = self.new_id("omt_")
+        self.thread_roots[root.thread_id] = root.message_id
+        self.timelines[root.thread_id] = [(root.create_time, root.order, root.message_id)]
+        return root.thread_id
+
+    def forget(self, chat_id: str) -> None:
+        """A chat and its messages are not there any more."""
+        del self.chats[chat_id]
+        for message_id in self.in_chat.pop(chat_id, []):
+            thread_id = self.messages.pop(message_id).thread_id
+            self.timelines.pop(thread_id or chat_id, None)
+        self.timelines.pop(chat_id, None)
 
     def name_of(self, author: Author) -> str:
         """The name that others see."""

@@ -10,11 +10,16 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from sqlalchemy import Connection, column, inspect, make_url, select, table
+from sqlalchemy import Connection, column, event, inspect, make_url, select, table
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from providers.storage.connections import create_file, writing_engine
 from providers.storage.errors import DatabaseTooNew, UnsupportedDatabase, as_unavailable
+
+PATIENCE_MS = 30_000
+"""How long a start waits for another one that is migrating."""
 
 VERSION = table("alembic_version", column("version_num"))
 
@@ -34,11 +39,17 @@ def upgrade(database_url: str, script_location: Path) -> bool:
     known = known_versions(script_location)
     try:
         create_file(path)
-        with writing_engine(path).begin() as connection:  # holds the lock that keeps others out
+        engine = writing_engine(path)
+        event.listen(engine, "connect", _be_patient)
+        with engine.begin() as connection:
             if not _is_behind(connection, known):
                 return False
-            _run(connection, script_location)
-            return True
+        run = _runner()  # imported before the lock is taken
+        with engine.begin() as connection:  # the lock that keeps others out
+            behind = _is_behind(connection, known)
+            if behind:
+                run(connection, script_location)
+            return behind
     except (SQLAlchemyError, OSError) as error:
         raise as_unavailable(error) from error
 
@@ -62,9 +73,15 @@ def _is_behind(connection: Connection, known: tuple[str, ...]) -> bool:
     return version != known[-1]
 
 
-def _run(connection: Connection, script_location: Path) -> None:
+def _runner() -> Callable[[Connection, Path], None]:
     run: Callable[[Connection, Path], None] = import_module("providers.storage.alembic_runner").run
-    run(connection, script_location)
+    return run
+
+
+def _be_patient(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout={PATIENCE_MS}")
+    cursor.close()
 
 
 def _file(database_url: str) -> Path:

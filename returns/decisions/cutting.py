@@ -56,13 +56,26 @@ def _flag_halves_before(text: str, at: int) -> int:
     return at - start
 
 
-def longest_prefix(count: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to ``count`` that ``fits``, which must be monotone; 0 if not even 1 does."""
-    low, step = 0, 1
-    while low + step <= count and fits(low + step):
-        low += step
-        step *= 2
-    high = min(count + 1, low + step)
+def longest_prefix(count: int, fits: Callable[[int], bool], guess: int = 1) -> int:
+    """The largest number up to ``count`` that ``fits``, which must be monotone; 0 if not even 1 does.
+
+    Looks near ``guess`` first, so that a good one costs few questions.
+    """
+    if count == 0:
+        return 0
+    low = min(max(guess, 1), count)
+    step = 1
+    if fits(low):
+        while low + step <= count and fits(low + step):
+            low += step
+            step *= 2
+        high = min(count + 1, low + step)
+    else:
+        high = low
+        while high - step > 0 and not fits(high - step):
+            high -= step
+            step *= 2
+        low = max(0, high - step)
     while high - low > 1:
         middle = (low + high) // 2
         if fits(middle):

@@ -108,6 +108,8 @@ def _paragraph(line: str) -> Paragraph:
         return ()
     if _RULE.fullmatch(line):
         return (Rule(),)
+    if "](" not in line:
+        return (Text(line),)
     nodes: list[Node] = []
     for text, literal in _spans(line):
         nodes.extend([Text(text)] if literal else _linked(text))

@@ -9,122 +9,157 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import assert_never
 
 from returns.decisions.cutting import cut_before, longest_prefix
-from returns.decisions.document import Code, Document, Link, Node, Paragraph, Text
+from returns.decisions.document import Code, Document, Image, Link, Node, Paragraph, Rule, Text
 from returns.decisions.fingerprint import visible
 from returns.decisions.markdown import Block, blocks
 
-Fits = Callable[[Sequence[Paragraph]], bool]
+Measure = Callable[[Document], int]
 
 EMPTY: Document = ((Text(""),),)
 
 
-def render(markdown: str, *, measure: Callable[[Document], int], limit_bytes: int) -> tuple[Document, ...]:
+def render(markdown: str, *, measure: Measure, limit_bytes: int) -> tuple[Document, ...]:
     """The documents that tell ``markdown``, in order; never none.
 
-    ``measure`` gives the bytes of the request that would carry a document and must grow with it. Raises ``ValueError``
-    if ``limit_bytes`` cannot hold one character.
+    ``measure`` gives the bytes of the request that would carry a document: it grows with the document, and no
+    character costs less than a byte. Raises ``ValueError`` if ``limit_bytes`` cannot hold one character.
     """
-
-    def fits(paragraphs: Sequence[Paragraph]) -> bool:
-        return measure(tuple(paragraphs)) <= limit_bytes
-
+    renderer = _Renderer(blocks(markdown), measure, limit_bytes)
     parts: list[Document] = []
-    waiting = list(reversed(blocks(markdown)))
-    while waiting:
-        part = _fill(waiting, fits)
+    while renderer.waiting:
+        part = renderer.take_part()
         if part:
             parts.append(part)
     return tuple(parts) or (EMPTY,)
 
 
-def _fill(waiting: list[Block], fits: Fits) -> Document:
-    """Take from the end of ``waiting`` what fits into one part; what is too large for any is cut."""
-    while waiting and not any(waiting[-1].paragraphs):
-        waiting.pop()
-    count = _how_many(waiting, fits)
-    if count:
-        taken = [waiting.pop() for _ in range(count)]
-        return _trimmed(list(chain.from_iterable(block.paragraphs for block in taken)))
-    if not waiting:
-        return ()
-    return _cut(waiting, fits)
+class _Renderer:
+    """Takes parts from the blocks that wait. Remembers how much fitted last time, which is the best first guess."""
+
+    def __init__(self, found: list[Block], measure: Measure, limit: int) -> None:
+        self.waiting = found[::-1]
+        self._measure = measure
+        self._limit = limit
+        self._blocks = 1
+        self._nodes = 1
+        self._characters = max(1, limit // 2)
+
+    def take_part(self) -> Document:
+        """The next part; empty if a block had to be taken apart first."""
+        while self.waiting and not any(self.waiting[-1].paragraphs):
+            self.waiting.pop()
+        count = self._how_many()
+        if count:
+            taken = [self.waiting.pop() for _ in range(count)]
+            return _trimmed(list(chain.from_iterable(block.paragraphs for block in taken)))
+        return self._cut() if self.waiting else ()
+
+    def _fits(self, paragraphs: Sequence[Paragraph]) -> bool:
+        characters = 0
+        for paragraph in paragraphs:
+            for node in paragraph:
+                characters += _length(node)
+                if characters > self._limit:
+                    return False
+        return self._measure(tuple(paragraphs)) <= self._limit
+
+    def _how_many(self) -> int:
+        """How many of the next blocks fit into a part together. Looks only a little further than that."""
+        paragraphs: list[Paragraph] = []
+        ends = [0]
+
+        def fit_together(count: int) -> bool:
+            while len(ends) <= count:
+                paragraphs.extend(self.waiting[-len(ends)].paragraphs)
+                ends.append(len(paragraphs))
+            return self._fits(paragraphs[: ends[count]])
+
+        count = longest_prefix(len(self.waiting), fit_together, self._blocks)
+        self._blocks = max(1, count)
+        return count
+
+    def _cut(self) -> Document:
+        """The next block is larger than a part: take it apart, or give back what of it fits."""
+        first, *others = self.waiting.pop().paragraphs
+        if others:
+            self.waiting.extend(Block((paragraph,)) for paragraph in reversed([first, *others]))
+            return ()
+        head, rest = self._split(first)
+        if any(not _is_blank(node) for node in rest):
+            self.waiting.append(Block((rest,)))
+        return (head,)
+
+    def _split(self, paragraph: Paragraph) -> tuple[Paragraph, Paragraph]:
+        """The longest beginning that fits, and the rest. Raises ``ValueError`` if not one character fits."""
+        count = longest_prefix(len(paragraph), lambda n: self._fits([paragraph[:n]]), self._nodes)
+        self._nodes = max(1, count)
+        if count == len(paragraph):
+            return paragraph, ()
+        head, rest = self._split_node(paragraph[:count], paragraph[count])
+        if not head and not count:
+            raise ValueError("the provider's limit does not hold a single character")
+        return (*paragraph[:count], *head), (*rest, *paragraph[count + 1 :])
+
+    def _split_node(self, before: Paragraph, node: Node) -> tuple[Paragraph, Paragraph]:
+        """What of ``node`` still fits after ``before``, and the rest of it."""
+        match node:
+            case Code():
+                return self._split_code(node)
+            case Text(text):
+                return self._split_text(before, text)
+            case Link() if not before:  # larger than a part: told as text
+                return self._split_text(before, visible(((node,),)))
+            case Link() | Rule() | Image():
+                return (), (node,)
+            case _:
+                assert_never(node)
+
+    def _split_text(self, before: Paragraph, text: str) -> tuple[Paragraph, Paragraph]:
+        longest = self._longest(text, lambda head: (*before, Text(head)))
+        if not longest:
+            return (), (Text(text),)
+        at = cut_before(text, longest)
+        return (Text(text[:at]),), (Text(text[at:]),) if at < len(text) else ()
+
+    def _split_code(self, code: Code) -> tuple[Paragraph, Paragraph]:
+        text = code.text
+        longest = self._longest(text, lambda head: (Code(code.language, head),))
+        if not longest:
+            return (), (code,)
+        line_end = text.rfind("\n", 0, longest + 1)
+        head, rest = text[: max(0, line_end)], text[line_end + 1 :]
+        if not head.strip():
+            at = cut_before(text, longest)
+            head, rest = text[:at], text[at:]
+        return (Code(code.language, head),), (Code(code.language, rest),) if rest.strip() else ()
+
+    def _longest(self, text: str, paragraph: Callable[[str], Paragraph]) -> int:
+        """How many characters fit."""
+        longest = longest_prefix(len(text), lambda n: self._fits([paragraph(text[:n])]), self._characters)
+        self._characters = max(1, longest)
+        return longest
 
 
-def _how_many(waiting: list[Block], fits: Fits) -> int:
-    """How many of the next blocks fit into a part together. Looks only a little further than that."""
-    paragraphs: list[Paragraph] = []
-    ends = [0]
+def _length(node: Node) -> int:
+    match node:
+        case Text(text) | Code(_, text):
+            return len(text)
+        case Link(text, href):
+            return len(text) + len(href)
+        case Rule() | Image():
+            return 0
+        case _:
+            assert_never(node)
 
-    def fit_together(count: int) -> bool:
-        while len(ends) <= count:
-            paragraphs.extend(waiting[-len(ends)].paragraphs)
-            ends.append(len(paragraphs))
-        return fits(paragraphs[: ends[count]])
 
-    return longest_prefix(len(waiting), fit_together)
+def _is_blank(node: Node) -> bool:
+    return isinstance(node, Text) and not node.text.strip()
 
 
 def _trimmed(paragraphs: list[Paragraph]) -> Document:
     while paragraphs and not paragraphs[-1]:
         paragraphs.pop()
     return tuple(paragraphs)
-
-
-def _cut(waiting: list[Block], fits: Fits) -> Document:
-    """The next block is larger than a part: split it, or give back its first lines as a part of their own."""
-    first, *others = waiting.pop().paragraphs
-    if others:
-        waiting.extend(Block((paragraph,)) for paragraph in reversed([first, *others]))
-        return ()
-    head, rest = _split(first, fits)
-    if visible((rest,)).strip():
-        waiting.append(Block((rest,)))
-    return (head,)
-
-
-def _split(paragraph: Paragraph, fits: Fits) -> tuple[Paragraph, Paragraph]:
-    """The longest beginning that fits, and the rest. Raises ``ValueError`` if not one character fits."""
-    count = longest_prefix(len(paragraph), lambda n: fits([paragraph[:n]]))
-    if count == len(paragraph):
-        return paragraph, ()
-    node = paragraph[count]
-    head, rest = _split_node(paragraph[:count], node, fits)
-    if not head:
-        if count == 0:
-            raise ValueError("the provider's limit does not hold a single character")
-        return paragraph[:count], paragraph[count:]
-    return (*paragraph[:count], *head), (*rest, *paragraph[count + 1 :])
-
-
-def _split_node(before: Paragraph, node: Node, fits: Fits) -> tuple[Paragraph, Paragraph]:
-    """What of ``node`` still fits after ``before``, and the rest of it."""
-    if isinstance(node, Code):
-        return _split_code(node, fits)
-    if isinstance(node, Link):
-        if before:  # a part of its own may hold it
-            return (), (node,)
-        node = Text(visible(((node,),)))
-    if not isinstance(node, Text):
-        return (), (node,)
-    text = node.text
-    longest = longest_prefix(len(text), lambda n: fits([(*before, Text(text[:n]))]))
-    if not longest:
-        return (), (node,)
-    at = cut_before(text, longest)
-    rest = text[at:]
-    return (Text(text[:at]),), (Text(rest),) if rest else ()
-
-
-def _split_code(code: Code, fits: Fits) -> tuple[Paragraph, Paragraph]:
-    text = code.text
-    longest = longest_prefix(len(text), lambda n: fits([(Code(code.language, text[:n]),)]))
-    if not longest:
-        return (), (code,)
-    line_end = text.rfind("\n", 0, longest + 1)
-    head, rest = text[:line_end], text[line_end + 1 :]
-    if line_end <= 0 or not head.strip():
-        at = cut_before(text, longest)
-        head, rest = text[:at], text[at:]
-    return (Code(code.language, head),), (Code(code.language, rest),) if rest.strip() else ()

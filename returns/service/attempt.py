@@ -17,7 +17,7 @@ from returns.service.holding import while_held
 from returns.service.tools import CHAT, SENDS, Tools
 
 FIRST_DELAY_S = 0.2
-LONGEST_DELAY_S = 10.0
+LONGEST_DELAY_S = 5.0
 
 _log = logging.getLogger(__name__)
 

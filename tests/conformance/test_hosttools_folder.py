@@ -52,7 +52,18 @@ async def test_links_devices_pipes_and_second_names_are_not_read(notes: Path, tm
     os.mkfifo(notes / "pipe")
     write(notes, "binary", b"needle\0")
     async with tools(notes).open(Audience.SHARED) as session:
-        for path in ("link.txt", "up/outside.txt", "loop/a.txt", "hard.txt", "pipe", "environ", "binary", "deep", "up", "missing"):
+        for path in (
+            "link.txt",
+            "up/outside.txt",
+            "loop/a.txt",
+            "hard.txt",
+            "pipe",
+            "environ",
+            "binary",
+            "deep",
+            "up",
+            "missing",
+        ):
             read = await session.read("notes", path)
             assert (read.status, read.lines) == (HostStatus.DENIED, ()), path
             assert str(tmp_path) not in read.reason

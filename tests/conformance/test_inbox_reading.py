@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from sqlalchemy import Connection, insert, select
@@ -47,16 +52,17 @@ def by_port(path: Path) -> Iterator[Ask]:
         yield asking(connection)
 
 
+Way: TypeAlias = Callable[[Path], AbstractContextManager[Ask]]
 WAYS = pytest.mark.parametrize("way", [by_library, by_port])
 
 
-def write(path: Path, work) -> object:  # noqa: ANN001
+def write(path: Path, work: Callable[[Connection], object]) -> object:
     with open_sqlite(path) as transactions:
         return transactions.run(work)
 
 
 @WAYS
-def test_an_item_is_exactly_as_documented(tmp_path: Path, way) -> None:
+def test_an_item_is_exactly_as_documented(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 1)
     write(path, lambda c: answer(c, "r_0", State.DELIVERED, verification=Verification.RECONCILED))
     write(path, lambda c: set_axes(c, "r_0", work="resolved"))
@@ -88,7 +94,7 @@ def test_an_item_is_exactly_as_documented(tmp_path: Path, way) -> None:
 
 
 @WAYS
-def test_without_an_answer_the_delivery_is_absent(tmp_path: Path, way) -> None:
+def test_without_an_answer_the_delivery_is_absent(tmp_path: Path, way: Way) -> None:
     with way(filled(tmp_path, 1)) as ask_it:
         (item,) = list_requests(ask_it, Listing(), None, 20).items
     assert item["delivery"] == {
@@ -104,7 +110,7 @@ def test_without_an_answer_the_delivery_is_absent(tmp_path: Path, way) -> None:
 
 
 @WAYS
-def test_the_receiver_is_told_by_name(tmp_path: Path, way) -> None:
+def test_the_receiver_is_told_by_name(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 1)
 
     def work(connection: Connection) -> None:
@@ -130,7 +136,7 @@ def test_the_receiver_is_told_by_name(tmp_path: Path, way) -> None:
 
 
 @WAYS
-def test_newest_first_by_pages_without_gap_or_repeat(tmp_path: Path, way) -> None:
+def test_newest_first_by_pages_without_gap_or_repeat(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 7)
     seen: list[object] = []
     position: str | None = None
@@ -148,7 +154,7 @@ def test_newest_first_by_pages_without_gap_or_repeat(tmp_path: Path, way) -> Non
 
 
 @WAYS
-def test_a_full_last_page_has_no_next(tmp_path: Path, way) -> None:
+def test_a_full_last_page_has_no_next(tmp_path: Path, way: Way) -> None:
     with way(filled(tmp_path, 3)) as ask_it:
         assert list_requests(ask_it, Listing(), None, 3).next_position is None
 
@@ -166,7 +172,7 @@ ENDS = {
 
 
 @WAYS
-def test_every_status_finds_its_own_and_only_those(tmp_path: Path, way) -> None:
+def test_every_status_finds_its_own_and_only_those(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 2 * len(ENDS) + 2)
 
     def work(connection: Connection) -> None:
@@ -187,7 +193,19 @@ def test_every_status_finds_its_own_and_only_those(tmp_path: Path, way) -> None:
 
 
 @WAYS
-def test_a_new_revision_shows_its_own_delivery(tmp_path: Path, way) -> None:
+def test_what_was_cancelled_needs_nobody(tmp_path: Path, way: Way) -> None:
+    path = filled(tmp_path, 1)
+    write(path, lambda c: answer(c, "r_0", State.UNDELIVERABLE, Error.ORIGINAL_ROUTE_UNAVAILABLE))
+    with way(path) as ask_it:
+        assert list_requests(ask_it, Listing(), None, 9).items[0]["needs_operator"] is True
+    write(path, lambda c: set_axes(c, "r_0", work="cancelled"))
+    with way(path) as ask_it:
+        (item,) = list_requests(ask_it, Listing(), None, 9).items
+    assert (item["needs_operator"], item["next"]) == (False, "Nothing: it was cancelled.")
+
+
+@WAYS
+def test_a_new_revision_shows_its_own_delivery(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 1)
     write(path, lambda c: answer(c, "r_0", State.DELIVERED))
 
@@ -207,7 +225,7 @@ def test_a_new_revision_shows_its_own_delivery(tmp_path: Path, way) -> None:
 
 
 @WAYS
-def test_children_only_when_asked_for_and_the_lineage(tmp_path: Path, way) -> None:
+def test_children_only_when_asked_for_and_the_lineage(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 3)
 
     def adopt(connection: Connection) -> None:
@@ -229,7 +247,7 @@ def test_children_only_when_asked_for_and_the_lineage(tmp_path: Path, way) -> No
 
 
 @WAYS
-def test_the_timeline_has_every_fact_in_order(tmp_path: Path, way) -> None:
+def test_the_timeline_has_every_fact_in_order(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 1)
 
     def work(connection: Connection) -> None:
@@ -265,7 +283,7 @@ def test_the_timeline_has_every_fact_in_order(tmp_path: Path, way) -> None:
 
 
 @WAYS
-def test_nothing_private_comes_out(tmp_path: Path, way) -> None:
+def test_nothing_private_comes_out(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 1)
     write(path, lambda c: ask(c, 5, question="private question", private=True))
     write(path, lambda c: answer(c, "r_5", State.EXPLICIT_UNVERIFIED, Error.NO_MATCH_FOUND))
@@ -279,7 +297,7 @@ def test_nothing_private_comes_out(tmp_path: Path, way) -> None:
 
 
 @WAYS
-def test_a_long_question_is_cut_by_characters(tmp_path: Path, way) -> None:
+def test_a_long_question_is_cut_by_characters(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 0)
     write(path, lambda c: ask(c, 1, question="问😀" * 300))
     with way(path) as ask_it:
@@ -288,14 +306,14 @@ def test_a_long_question_is_cut_by_characters(tmp_path: Path, way) -> None:
 
 
 @WAYS
-def test_no_such_request(tmp_path: Path, way) -> None:
+def test_no_such_request(tmp_path: Path, way: Way) -> None:
     with way(filled(tmp_path, 1)) as ask_it:
         assert show_request(ask_it, "r_999") is None
         assert get_item(ask_it, "' OR 1=1 --") is None
 
 
 @WAYS
-def test_events_that_were_set_aside(tmp_path: Path, way) -> None:
+def test_events_that_were_set_aside(tmp_path: Path, way: Way) -> None:
     path = filled(tmp_path, 0)
 
     def work(connection: Connection) -> None:
@@ -341,7 +359,32 @@ def test_the_cost_of_a_page_does_not_follow_what_is_stored(tmp_path: Path, quest
         assert "SEARCH r USING INTEGER PRIMARY KEY (rowid<?)" in steps
 
 
-def test_a_database_is_read_while_another_process_writes_and_after_a_kill(tmp_path: Path) -> None:
+KILLED = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA wal_autocheckpoint=0")
+connection.execute("UPDATE requests SET late = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE requests SET late = 0")
+print("written", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_database_is_read_after_its_writer_was_killed(tmp_path: Path) -> None:
+    path = filled(tmp_path, 2)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "written\n"
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    with reading(path) as ask_it:
+        assert [item["late"] for item in list_requests(ask_it, Listing(), None, 9).items] == [True, True]
+
+
+def test_a_database_is_read_while_another_process_writes(tmp_path: Path) -> None:
     path = filled(tmp_path, 2)
     writer = sqlite3.connect(path, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
@@ -353,7 +396,7 @@ def test_a_database_is_read_while_another_process_writes_and_after_a_kill(tmp_pa
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(NoInbox, match="no database at .* yet"), reading(tmp_path / "steward.db"):
+    with pytest.raises(NoInbox, match=r"no database at .* yet"), reading(tmp_path / "steward.db"):
         pass
     (tmp_path / "other.db").write_bytes(b"no database" * 1000)
     with pytest.raises(NoInbox, match="cannot be read"), reading(tmp_path / "other.db") as ask_it:

@@ -316,6 +316,27 @@ async def test_a_rate_limit_says_how_long_to_wait(double: LarkDouble, caller: Ca
     assert double.visible("dev") == []
 
 
+async def test_the_journal_knows_what_each_request_was_about(double: LarkDouble, caller: Caller) -> None:
+    question = double.say("dev", "alice", "why?")
+    answer = (await caller.reply(question.message_id, uuid="u-1")).json()["data"]["message_id"]
+    await caller.get(answer)
+    await caller.list(dev(double))
+    await caller.call("GET", "/nowhere")
+    kept = [(entry.operation, entry.app_id, entry.chat_id, entry.code) for entry in double.requests()]
+    chat = dev(double)
+    assert kept == [
+        ("token", APP_ID, None, 0),
+        ("reply", APP_ID, chat, 0),
+        ("get", APP_ID, chat, 0),
+        ("list", APP_ID, chat, 0),
+        ("unknown", None, None, 99991201),
+    ]
+    reply = double.requests("reply", message_id=question.message_id)[0]
+    assert (reply.target_id, reply.message_id, reply.uuid) == (question.message_id, answer, "u-1")
+    assert [entry.operation for entry in double.reads("dev")] == ["get", "list"]
+    assert [seen.message_id for seen in double.replies(question)] == [answer]
+
+
 async def test_waiting_in_vain_says_for_what(double: LarkDouble) -> None:
     with pytest.raises(NotSeen, match="1 messages"):
         await double.wait_visible("dev", timeout_s=0.01)

@@ -164,6 +164,34 @@ async def test_the_timestamp_of_a_repush_is_a_knob(double: LarkDouble, hook: Sin
     assert first.payload() == second.payload()
 
 
+async def test_failed_events_can_be_pushed_again_at_once_without_moving_the_clock(
+    double: LarkDouble, hook: Sink
+) -> None:
+    double.set_scale(0)
+    now = double.clock.now()
+    hook.answer = answers(500, 500, 500)
+    double.say("dev", "alice", "one", mention=[APP_ID])
+    double.say("dev", "alice", "two", mention=[APP_ID])
+    assert await double.repush() == 2
+    await hook.wait(4)
+    assert await double.repush(APP_ID) == 1
+    await double.wait_for(lambda: len(double.pushes(state="delivered")) == 2)
+    assert await double.repush() == 0
+    assert (len(hook.received), double.clock.now()) == (5, now)
+
+
+async def test_signatures_can_carry_the_real_time(double: LarkDouble, hook: Sink) -> None:
+    real = double.clock.now() // 1000
+    double.advance(86_400)
+    double.say("dev", "alice", "one", mention=[APP_ID])
+    await hook.wait(1)
+    double.knobs.wall_timestamps = True
+    double.say("dev", "alice", "two", mention=[APP_ID])
+    moved, wall = (int(got.headers["X-Lark-Request-Timestamp"]) for got in await hook.wait(2))
+    assert moved - real >= 86_400
+    assert wall - real < 60
+
+
 async def test_a_push_that_is_not_answered_in_time_has_failed(double: LarkDouble, hook: Sink) -> None:
     async def never(_received: Received) -> web.Response:
         await hook.held.wait()

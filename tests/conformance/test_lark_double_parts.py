@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from providers.lark_double.changes import Changes
 from providers.lark_double.clock import DoubleClock
 from providers.lark_double.content import plain, read_back
+from providers.lark_double.core import Core
 from providers.lark_double.emojis import EMOJI_TYPES
 from providers.lark_double.envelope import decrypt, encrypt, seal, sign
 from providers.lark_double.errors import LarkError
+from providers.lark_double.history import HistoryQuery, page
 from providers.lark_double.limits import Limits
-from providers.lark_double.model import Author, Knobs, SenderKind
+from providers.lark_double.messages import Draft, write
+from providers.lark_double.model import App, Author, Chat, ChatForm, ChatMode, Knobs, Message, SenderKind
 
 ALICE = Author(SenderKind.PERSON, "alice")
 BOB = Author(SenderKind.PERSON, "bob")
@@ -191,3 +194,54 @@ def test_the_clock_runs_at_its_scale() -> None:
     clock.set_scale(0)
     real[0] += 1
     assert clock.now() == 61_000
+
+
+@given(
+    acts=st.lists(st.tuples(st.integers(0, 5_000), st.booleans(), st.booleans(), st.booleans()), max_size=30),
+    page_size=st.integers(1, 5),
+    descending=st.booleans(),
+    window=st.tuples(st.none() | st.integers(0, 6), st.none() | st.integers(0, 6)),
+)
+def test_pages_of_a_history_are_what_a_plain_search_finds(
+    acts: list[tuple[int, bool, bool, bool]], page_size: int, descending: bool, window: tuple[int | None, int | None]
+) -> None:
+    core = Core(frozen_clock())
+    app = App("cli_a", "secret", "Bot", "tenant", "ou_bot")
+    core.world.add_app(app)
+    core.world.add_person("alice")
+    chat = core.world.add_chat(Chat("oc_1", "dev", ChatMode.GROUP, ChatForm.CHAT, False, ["alice"], ["cli_a"], None, 0))
+    written: list[Message] = []
+    for at, in_thread, deleted, hidden in acts:
+        draft = Draft("text", "{}", "{}", (), at=at)
+        parent = written[0] if in_thread and written else None
+        written.append(write(core.world, ALICE, chat, draft, parent=parent, in_thread=in_thread))
+        written[-1].deleted = deleted
+        written[-1].readable_at = 1 << 62 if hidden else 0
+    threads = {message.thread_id for message in written} - {None}
+    for container_type, container_id in [("chat", "oc_1"), *(("thread", str(thread)) for thread in threads)]:
+        start_s, end_s = window if container_type == "chat" else (None, None)
+        roots = set(core.world.thread_roots.values())
+        wanted = sorted(
+            (message.create_time, message.order)
+            for message in written
+            if not message.deleted
+            and message.readable_at == 0
+            and (start_s is None or message.create_time // 1000 >= start_s)
+            and (end_s is None or message.create_time // 1000 <= end_s)
+            and (
+                message.thread_id == container_id
+                if container_type == "thread"
+                else message.thread_id is None or message.message_id in roots
+            )
+        )
+        seen: list[tuple[int, int]] = []
+        token = None
+        while True:
+            query = HistoryQuery(container_type, container_id, start_s, end_s, descending, page_size, token)
+            found = page(core.world, app, query)
+            assert len(found.messages) <= page_size
+            seen += [(message.create_time, message.order) for message in found.messages]
+            token = found.next_token
+            if token is None:
+                break
+        assert seen == (wanted[::-1] if descending else wanted)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
 
 from manager.decisions.decision import Answer, Ask, Decline, Defer, Delegate, Evidence
@@ -9,7 +12,7 @@ from tests.support.handover import House, house
 
 
 @pytest.fixture
-async def home(tmp_path):
+async def home(tmp_path: Path) -> AsyncIterator[House]:
     async with house(tmp_path) as opened:
         yield opened
 
@@ -90,7 +93,8 @@ async def test_the_whole_way(home: House) -> None:
     assert (await atlas.read(request)).body["result"]["text"] == "**42** files\n\n- a"
     names = [fact for fact, _, _ in await home.facts(request)]
     assert names == [
-        "received", "decided", "routed", "assigned", "stored", "presented", "assessed", "progress", "result", "resolved",
+        "received", "decided", "routed", "assigned", "stored", "presented", "assessed", "progress", "result",
+        "resolved",
     ]  # fmt: skip
 
 
@@ -116,7 +120,7 @@ async def test_what_the_steward_decides_by_itself(home: House) -> None:
     declined = await home.ask("q", language="zh")
     await home.decide(declined, Decline("没有权限"))
     assert await home.axes(declined) == ("unassigned", "pending", "declined")
-    assert await home.told(declined) == [("answer", "这个我做不了：没有权限")]
+    assert await home.told(declined) == [("answer", "没有权限")]
 
 
 async def test_an_unknown_and_an_invisible_peer_are_told_alike(home: House) -> None:
@@ -195,6 +199,12 @@ async def test_a_tie_is_unresolved_and_named(home: House) -> None:
     await home.decide(request, Delegate(None, "q"))
     assert await home.axes(request) == ("unassigned", "pending", "declined")
     assert "atlas and boris" in (await home.told(request))[0][1]
+
+
+async def test_nobody_fits_and_what_was_not_read_is_said(home: House) -> None:
+    request = await home.ask("q")
+    await home.decide(request, Delegate(None, "q", omissions=("`notes.md` was not read",)))
+    assert (await home.told(request))[0][1].splitlines()[1:] == ["- `notes.md` was not read"]
 
 
 async def test_rejection_ends_the_request_and_is_told_once(home: House) -> None:

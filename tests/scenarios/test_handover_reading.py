@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from manager.service.peer_inbox import PeerInbox
+from providers.storage.sqlite import SqliteTransactions
+from returns.ports import Wakeup
 from tests.support.handover import House, house
 
 
 @pytest.fixture
-async def home(tmp_path):
+async def home(tmp_path: Path) -> AsyncIterator[House]:
     async with house(tmp_path) as opened:
         yield opened
 
@@ -70,18 +75,45 @@ async def test_bad_queries(home: House, query: str, code: str, field: str) -> No
     assert (answer.status, answer.code, answer.field) == (400, code, field)
 
 
-async def test_waiting_ends_with_the_commit(home: House) -> None:
-    atlas, boris = await home.peer("atlas"), await home.peer("boris")
-    async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(atlas.list("?wait_s=30"))
-        other = group.create_task(boris.list("?wait_s=1"))
-        request = await home.ask("q")
-        await home.handed("atlas")
-        from manager.decisions.decision import Delegate
+class Watched:
+    """Real transactions that say when somebody waits for a commit."""
 
-        await home.decide(request, Delegate("atlas", "q"))
-    assert len(waiting.result().body["items"]) >= 1
-    assert other.result().body == {"items": [], "next_cursor": None}  # another's request ends nobody's waiting
+    def __init__(self, transactions: SqliteTransactions) -> None:
+        self.run, self.read = transactions.run, transactions.read
+        self._transactions = transactions
+        self.waits = asyncio.Semaphore(0)
+
+    def subscribe(self, topic: str) -> Wakeup:
+        wakeup = self._transactions.subscribe(topic)
+        wait, waits = wakeup.wait, self.waits
+
+        class Bell:
+            async def wait(self, timeout_s: float | None) -> bool:
+                waits.release()
+                return await wait(timeout_s)
+
+        return Bell()
+
+
+async def test_waiting_ends_with_the_commit_of_ones_own(home: House) -> None:
+    await home.peer("atlas")
+    await home.peer("boris")
+    watched = Watched(home.transactions)
+    inbox = PeerInbox(watched, home.clock, home.new_id, home.telling)
+    atlas = await inbox.authenticate("lsp_atlas")
+    async with asyncio.timeout(25), asyncio.TaskGroup() as group:
+        waiting = group.create_task(inbox.page(atlas.peer_id, only_open=True, after=None, limit=9, wait_s=30))
+        await watched.waits.acquire()  # it looked, found nothing and waits
+        await home.handed("boris")
+        await watched.waits.acquire()  # it was woken, looked again, and another's request did not end its waiting
+        request = await home.handed("atlas")
+        (held,) = await waiting
+    assert held.view.request_id == request
+
+
+async def test_waiting_ends_with_its_time(home: House) -> None:
+    atlas = await home.peer("atlas")
+    assert (await atlas.list("?wait_s=1")).body == {"items": [], "next_cursor": None}
 
 
 async def test_waiting_does_not_wait_where_there_is_something(home: House) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
 from sqlalchemy import update
 
 from manager.decisions.decision import Answer, Decline, Delegate
+from manager.ids import RequestId
 from manager.ledger import grants, requests
 from manager.ledger.tables import chats
 from manager.service.authority import StewardAuthority
@@ -15,7 +19,7 @@ from tests.support.handover import APP, House, house
 
 
 @pytest.fixture
-async def home(tmp_path):
+async def home(tmp_path: Path) -> AsyncIterator[House]:
     async with house(tmp_path) as opened:
         yield opened
 
@@ -33,6 +37,7 @@ async def test_a_correction_is_the_next_revision(home: House) -> None:
     assert [kind for kind, _ in await home.told(request)] == ["notice"]  # handing over is told once
     (item,) = (await atlas.list()).body["items"]
     assert (item["revision"], item["assignment"], item["assessment"]) == (2, "stored", "pending")
+    assert [item["revision"] for item in (await atlas.list("?state=all")).body["items"]] == [2]
     read = (await atlas.read(request)).body
     assert [message["kind"] for message in read["brief"]["messages"]] == ["question", "correction"]
     (previous,) = read["previous"]
@@ -87,7 +92,9 @@ async def test_a_decision_that_comes_too_late_is_dropped(home: House) -> None:
     assert await home.told(request) == [("answer", "new")]
 
 
-async def recall(home: House, request: str, revision: int = 1, *, say_nothing: bool = True):
+async def recall(
+    home: House, request: str, revision: int = 1, *, say_nothing: bool = True
+) -> tuple[RequestId, int] | None:
     message = MessageId(f"om_{request}_{revision}")
     return await home.transactions.run(
         lambda c: requests.mark_recalled(c, APP, message, home.clock.now(), say_nothing=say_nothing)
@@ -96,9 +103,10 @@ async def recall(home: House, request: str, revision: int = 1, *, say_nothing: b
 
 async def test_recalls(home: House) -> None:
     atlas = await home.peer("atlas")
-    assert await home.transactions.run(
-        lambda c: requests.mark_recalled(c, APP, MessageId("om_other"), home.clock.now())
-    ) is None
+    assert (
+        await home.transactions.run(lambda c: requests.mark_recalled(c, APP, MessageId("om_other"), home.clock.now()))
+        is None
+    )
 
     stored = await home.handed("atlas")
     assert await recall(home, stored) == (stored, 1)
@@ -146,8 +154,15 @@ async def grant(home: House, grant_id: str, resource: str = "c_1", **more: objec
 
     await home.transactions.run(
         lambda c: grants.add(
-            c, grant_id=grant_id, principal="steward:default", resource=resource, effect="converse",
-            audience=Audience.SHARED, granted_by="operator", now=home.clock.now(), **more,
+            c,
+            grant_id=grant_id,
+            principal="steward:default",
+            resource=resource,
+            effect="converse",
+            audience=Audience.SHARED,
+            granted_by="operator",
+            now=home.clock.now(),
+            **more,
         )
     )
 
@@ -164,9 +179,7 @@ async def test_authority(home: House) -> None:
     home.clock.at += 1
     await grant(home, "g_2")
     assert await verdict(home, request) is Verdict.ALLOWED
-    revoked = await home.transactions.run(
-        lambda c: grants.revoke(c, "g_2", reason="enough", now=home.clock.now())
-    )
+    revoked = await home.transactions.run(lambda c: grants.revoke(c, "g_2", reason="enough", now=home.clock.now()))
     assert revoked is grants.Revocation.REVOKED
     assert await verdict(home, request) is Verdict.REVOKED
     home.clock.at += 1

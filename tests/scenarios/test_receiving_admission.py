@@ -268,6 +268,18 @@ async def test_a_chat_that_cannot_be_looked_at_is_answered_by_policy(tmp_path: P
         assert [row["external"] for row in await it.rows(tables.chats)] == [None]
 
 
+async def test_a_chat_that_the_bot_was_removed_from_is_known_so_and_nothing_else(tmp_path: Path) -> None:
+    async with world(tmp_path) as it, it.running():
+        it.reader.chats[GROUP] = ChatFacts(external=True, gone=True)
+        await it.accept(message())
+        await it.until_idle(1)
+        (chat,) = await it.rows(tables.chats)
+        assert (chat["state"], chat["external"]) == ("left", None)
+        assert len(await it.told("answer")) == 1  # owed; the way back says that it cannot be delivered
+        await it.accept(message("@_user_1 back again?"))
+        assert (await it.rows(tables.chats))[0]["state"] == "active"
+
+
 async def test_added_as_external_is_known_from_then_on(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         await it.accept(bot_added(external=True))

@@ -130,9 +130,7 @@ async def test_an_edited_question_is_decided_as_it_reads_now(tmp_path: Path) -> 
         assert [row["revision"] for row in await it.rows(tables.requests)] == [2]
         (turn,) = await it.rows(tables.turns)
         assert (turn["state"], turn["revision"]) == ("done", 2)
-        routes = await it.transactions.read(
-            lambda each: requests.request_of_message(each, APP, question.message_id)
-        )
+        routes = await it.transactions.read(lambda each: requests.request_of_message(each, APP, question.message_id))
         assert routes is not None
         assert routes[1] == 2
 

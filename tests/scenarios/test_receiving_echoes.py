@@ -142,7 +142,7 @@ async def test_an_own_id_that_does_not_come_does_not_keep_the_sender_waiting(tmp
         async def hang(app: object) -> OpenId | None:
             raise TimeoutError
 
-        it.reader.own_id = hang  # type: ignore[assignment,method-assign]
+        it.reader.own_id = hang
         assert await it.accept(message()) is Acceptance.HELD
 
 

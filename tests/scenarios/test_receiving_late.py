@@ -46,7 +46,7 @@ async def test_every_decision_of_a_late_question_says_so(tmp_path: Path, decisio
         async def decide(turn: TurnInput) -> object:
             return decision
 
-        it.runtime.decide_with = decide  # type: ignore[assignment]
+        it.runtime.decide_with = decide
         await it.accept(message(created_at=Millis(NOON - HOURS)))
         await it.until_idle(1)
         assert sum(LATE in each for each in await it.told()) == 1

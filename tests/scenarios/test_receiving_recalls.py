@@ -6,11 +6,14 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from manager.decisions.decision import Answer, Decision, TurnInput
 from manager.ledger import tables
 from manager.ports import Gone
 from manager.service.receiving import Acceptance
-from tests.support.turns import APP, STEWARD, envelope, message, recall, world
+from returns.ledger import tables as returned
+from tests.support.turns import APP, STEWARD, envelope, message, policy, recall, world
 
 
 async def test_recalled_while_it_waits(tmp_path: Path) -> None:
@@ -75,8 +78,31 @@ async def test_recalled_in_the_middle_of_its_turn(tmp_path: Path) -> None:
         assert (await it.turn_states(), await it.told(), await it.works()) == (["cancelled"], [], ["cancelled"])
 
 
+@pytest.mark.parametrize(
+    ("wish", "state", "work"),
+    [("say_nothing", "superseded", "cancelled"), ("answer_in_chat", "queued", "resolved")],
+)
+async def test_recalled_after_it_was_decided(tmp_path: Path, wish: str, state: str, work: str) -> None:
+    async with world(tmp_path, policy=policy(recalled_question=wish)) as it, it.running():
+        question = message()
+        await it.accept(question)
+        await it.until_idle(1)
+        await it.accept(recall(question))
+        assert [row["state"] for row in await it.rows(returned.parts)] == [state]
+        assert await it.works() == [work]
+
+
+@pytest.mark.parametrize("wish", ["say_nothing", "answer_in_chat"])
+async def test_recalled_before_it_is_decided_is_cancelled_whatever_the_wish(tmp_path: Path, wish: str) -> None:
+    async with world(tmp_path, policy=policy(recalled_question=wish)) as it:
+        question = message()
+        await it.accept(question)
+        await it.accept(recall(question))
+        assert (await it.turn_states(), await it.works()) == (["cancelled"], ["cancelled"])
+
+
 async def _no_turn_runs(runtime: object) -> bool:
-    return getattr(runtime, "running") == 0  # noqa: B009
+    return getattr(runtime, "running", None) == 0
 
 
 async def test_found_recalled_when_its_turn_comes(tmp_path: Path) -> None:

@@ -86,11 +86,11 @@ async def test_a_lease_that_ran_out_frees_the_turn_for_another_gateway(tmp_path:
                 lambda each: turns.claim_due(each, owner=owner, now=it.clock.now(), lease_ms=1000, limit=5)
             )
 
-        (first,) = await claim("a")  # type: ignore[misc,attr-defined]
-        assert await claim("b") == ()  # type: ignore[misc,attr-defined]
+        (first,) = await claim("a")
+        assert await claim("b") == ()
         assert await it.transactions.run(lambda each: turns.next_due(each, it.clock.now())) == it.clock.now() + 1000
         it.clock.advance(1000)
-        (second,) = await claim("b")  # type: ignore[misc,attr-defined]
+        (second,) = await claim("b")
         assert (second.turn_id, second.fence, second.resumed) == (first.turn_id, first.fence + 1, True)
         late = Millis(it.clock.now() + 1000)
         assert not await it.transactions.run(lambda each: turns.renew(each, first.turn_id, first.fence, late))
@@ -247,7 +247,7 @@ async def test_a_decision_that_cannot_be_committed_ends_the_turn(
     async with world(tmp_path) as it, it.running():
 
         async def decide(turn: TurnInput) -> Decision:
-            return Answer(None) if turn.question == "bad" else Decline("no")  # type: ignore[arg-type]
+            return Answer(None) if turn.question == "bad" else Decline("no")
 
         it.runtime.decide_with = decide
         await it.accept(message("@_user_1 bad"))
@@ -267,7 +267,7 @@ async def test_a_database_that_is_away_for_a_moment_loses_nothing(tmp_path: Path
             if away > 0:
                 away -= 1
                 raise StorageUnavailable
-            return await run(work)  # type: ignore[arg-type]
+            return await run(work)
 
         async def decide(turn: TurnInput) -> Decision:
             nonlocal away
@@ -275,7 +275,7 @@ async def test_a_database_that_is_away_for_a_moment_loses_nothing(tmp_path: Path
             return Answer("kept")
 
         it.runtime.decide_with = decide
-        it.transactions.run = flaky  # type: ignore[method-assign,assignment]
+        it.transactions.run = flaky
         async with it.running():
             await it.accept(message())
             await it.until_idle(1)

@@ -67,19 +67,19 @@ class GatewaySettings:
         steward = {"lease_s": 5, **self.steward}
         lines = [
             "[gateway]",
-            *_pairs({"port": self.port, "data_dir": str(self.data_dir)}),
+            *toml_pairs({"port": self.port, "data_dir": str(self.data_dir)}),
             "",
             "[[apps]]",
-            *_pairs(app),
+            *toml_pairs(app),
         ]
-        lines += ["", "[steward]", *_pairs(steward), "", "[returns]", *_pairs(returns)]
+        lines += ["", "[steward]", *toml_pairs(steward), "", "[returns]", *toml_pairs(returns)]
         if self.workspace is not None:
-            lines += ["", "[[steward.workspaces]]", *_pairs({"path": str(self.workspace), "audience": "shared"})]
+            lines += ["", "[[steward.workspaces]]", *toml_pairs({"path": str(self.workspace), "audience": "shared"})]
         self.config.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return self.config
 
 
-def _pairs(values: Mapping[str, object]) -> list[str]:
+def toml_pairs(values: Mapping[str, object]) -> list[str]:
     return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
 
 

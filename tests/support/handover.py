@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from gateway.api.peer import PeerApi
 from gateway.http.cursors import Cursors
@@ -19,15 +19,16 @@ from manager.decisions.brief import Brief, BriefMessage, MessageKind
 from manager.decisions.decision import Audience, Decision, Delegate
 from manager.ids import ConversationId, OpenId, PeerId, RequestId
 from manager.ledger import peers, requests
-from manager.ledger.requests import QuestionRoute
+from manager.ledger.requests import QuestionRoute, RequestView
 from manager.ledger.tables import chats, conversations, facts, messages
 from manager.service.handover import DecidedTurn, apply_decision
 from manager.service.telling import Telling
+from providers.storage.schema import create_all
 from providers.storage.sqlite import SqliteTransactions
 from returns.decisions.bodies import to_json
 from returns.ids import AppName, ChatId, MessageId, Millis
 from returns.ledger.tables import parts, returns
-from tests.support import storage
+from tests.support.storage import migrated
 
 APP = AppName("default")
 
@@ -68,7 +69,9 @@ class PeerSide:
     token: str
     keys: itertools.count = field(default_factory=lambda: itertools.count(1))
 
-    async def call(self, method: str, path: str, *, json: object = None, data=None, headers: dict | None = None) -> Answer:
+    async def call(
+        self, method: str, path: str, *, json: object = None, data: bytes | None = None, headers: dict | None = None
+    ) -> Answer:
         sent = {"Authorization": f"Bearer {self.token}", **(headers or {})}
         if data is not None:
             sent.setdefault("Content-Type", "application/json")
@@ -132,20 +135,25 @@ class House:
         return PeerSide(self, name, token)
 
     async def stop(self, name: str) -> None:
-        def work(connection) -> None:
+        def work(connection: Connection) -> None:
             peer = peers.by_name(connection, name)
             peers.set_state(connection, peer.peer_id, peers.PeerState.STOPPED)
 
         await self.transactions.run(work)
 
     async def place(self, conversation: str = "c_1", *, private: bool = False) -> None:
-        def work(connection) -> None:
+        def work(connection: Connection) -> None:
             known = connection.execute(select(chats).where(chats.c.chat_ref == conversation)).first()
             if known is None:
                 connection.execute(
                     chats.insert().values(
-                        chat_ref=conversation, app=APP, chat_id=f"oc_{conversation}", private=private, external=False,
-                        state="active", created_at=1,
+                        chat_ref=conversation,
+                        app=APP,
+                        chat_id=f"oc_{conversation}",
+                        private=private,
+                        external=False,
+                        state="active",
+                        created_at=1,
                     )
                 )
                 connection.execute(
@@ -157,9 +165,7 @@ class House:
         await self.transactions.run(work)
 
     def route(self, message: str, conversation: str = "c_1") -> QuestionRoute:
-        return QuestionRoute(
-            APP, ChatId(f"oc_{conversation}"), None, MessageId(message), OpenId("ou_asker"), "d" * 64
-        )
+        return QuestionRoute(APP, ChatId(f"oc_{conversation}"), None, MessageId(message), OpenId("ou_asker"), "d" * 64)
 
     async def ask(
         self, question: str, *, language: str = "en", private: bool = False, conversation: str = "c_1"
@@ -179,7 +185,9 @@ class House:
                 language=language,
                 late=False,
                 question=question,
-                brief=Brief(question, (BriefMessage("2027-01-15T08:00:00.000Z", "asker", question, MessageKind.QUESTION),)),
+                brief=Brief(
+                    question, (BriefMessage("2027-01-15T08:00:00.000Z", "asker", question, MessageKind.QUESTION),)
+                ),
                 route=self.route(f"om_{request}_1", conversation),
                 now=now,
             )
@@ -187,7 +195,7 @@ class House:
         return request
 
     async def correct(self, request: RequestId, question: str) -> int:
-        def work(connection) -> int:
+        def work(connection: Connection) -> int:
             view = requests.current(connection, request)
             return requests.open_revision(
                 connection,
@@ -207,7 +215,7 @@ class House:
         return await self.transactions.run(work)
 
     async def decide(self, request: RequestId, decision: Decision) -> None:
-        def work(connection) -> None:
+        def work(connection: Connection) -> None:
             view = requests.current(connection, request)
             turn = DecidedTurn(request, view.revision, view.conversation_id, view.audience, view.language)
             apply_decision(connection, turn, decision, self.telling, self.clock.now())
@@ -224,15 +232,23 @@ class House:
     async def told(self, request: RequestId) -> list[tuple[str, str]]:
         """What was owed to the asker, in order: (kind, text)."""
 
-        def read(connection) -> list[tuple[str, str]]:
-            kinds = connection.execute(
-                select(returns.c.kind).where(returns.c.subject_id == request).order_by(returns.c.seq)
-            ).scalars().all()
-            texts = connection.execute(
-                select(messages.c.text)
-                .where(messages.c.request_id == request, messages.c.author != "asker")
-                .order_by(messages.c.seq)
-            ).scalars().all()
+        def read(connection: Connection) -> list[tuple[str, str]]:
+            kinds = (
+                connection.execute(
+                    select(returns.c.kind).where(returns.c.subject_id == request).order_by(returns.c.seq)
+                )
+                .scalars()
+                .all()
+            )
+            texts = (
+                connection.execute(
+                    select(messages.c.text)
+                    .where(messages.c.request_id == request, messages.c.author != "asker")
+                    .order_by(messages.c.seq)
+                )
+                .scalars()
+                .all()
+            )
             return list(zip(kinds, texts, strict=True))
 
         return await self.transactions.read(read)
@@ -240,9 +256,11 @@ class House:
     async def parts(self, request: RequestId) -> list[str]:
         return list(
             await self.transactions.read(
-                lambda c: c.execute(
-                    select(parts.c.state).where(parts.c.subject_id == request).order_by(parts.c.return_seq)
-                ).scalars().all()
+                lambda c: (
+                    c.execute(select(parts.c.state).where(parts.c.subject_id == request).order_by(parts.c.return_seq))
+                    .scalars()
+                    .all()
+                )
             )
         )
 
@@ -252,7 +270,7 @@ class House:
         )
         return [(row.fact, row.revision, json.loads(row.detail)) for row in rows]
 
-    async def current(self, request: RequestId):
+    async def current(self, request: RequestId) -> RequestView | None:
         return await self.transactions.read(lambda c: requests.current(c, request))
 
     async def axes(self, request: RequestId) -> tuple[str, str, str]:
@@ -261,12 +279,14 @@ class House:
 
 
 @asynccontextmanager
-async def house(folder: Path) -> AsyncIterator[House]:
-    """Open the house."""
+async def house(folder: Path, *, as_served: bool = False) -> AsyncIterator[House]:
+    """Open the house; ``as_served`` makes the database by migrations, as a gateway does."""
     ids = itertools.count(1)
     telling = Telling(lambda document: len(to_json(document).encode()), 20_000, lambda prefix: f"{prefix}_{next(ids)}")
     clock = Clock()
-    async with storage.transactions(folder) as transactions:
+    path = folder / "steward.db"
+    migrated(folder) if as_served else create_all(path)
+    async with SqliteTransactions(path) as transactions:
         attempts = itertools.count(1)
         api = PeerApi(
             transactions, clock, lambda prefix: f"{prefix}_n{next(attempts):06x}", telling, Cursors(b"secret" * 6)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from returns.decisions.document import Code, Document, Link, Text
 from returns.decisions.fingerprint import visible
@@ -110,6 +110,8 @@ class FakeProvider:
     page_size: int = 50
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
     """A chat in here does not answer until its event is set."""
+    blocked: int = 0
+    """Sends that wait for an event of the test."""
     _keys: dict[str, Sent] = field(default_factory=dict)
 
     @property
@@ -126,7 +128,7 @@ class FakeProvider:
     async def send(self, route: Route, document: Document, key: str) -> Accepted | Refused | Unknown:
         self.sends.append((route, document, key))
         if route.chat_id in self.gates:
-            await self.gates[route.chat_id].wait()
+            await self._block(self.gates[route.chat_id])
         await asyncio.sleep(0)
         fault = self.faults.pop(0) if self.faults else None
         if isinstance(fault, (Refused, Unknown)):
@@ -139,8 +141,15 @@ class FakeProvider:
         if fault == "accept_without_id":
             return Unknown("no_message_id", code=0)
         if isinstance(fault, asyncio.Event):
-            await fault.wait()
+            await self._block(fault)
         return Accepted(locator(message))
+
+    async def _block(self, event: asyncio.Event) -> None:
+        self.blocked += 1
+        try:
+            await event.wait()
+        finally:
+            self.blocked -= 1
 
     def _accept(self, route: Route, document: Document, key: str) -> Sent:
         message = self.say(route, document)
@@ -232,6 +241,22 @@ def text(words: str) -> Document:
     return ((Text(words),),)
 
 
+class WatchedPump(Pump):
+    """Counts its passes, so that tests wait for facts."""
+
+    passes = 0
+    started = False
+
+    async def _pass(self, group: asyncio.TaskGroup) -> float:
+        wait_s = await super()._pass(group)
+        self.passes += 1
+        return wait_s
+
+    def _start(self, group: asyncio.TaskGroup, lane: str, due: list[object]) -> None:
+        self.started = self.started or bool(due)
+        super()._start(group, lane, due)
+
+
 class House:
     """A database, a provider, a clock and a pump over them."""
 
@@ -242,12 +267,11 @@ class House:
         self.authority = FakeAuthority()
         self.policy = policy
         self.pump = self.new_pump()
+        self.stopped: Callable[[], bool] = lambda: True
         self._count = 0
-        self.settled = transactions.subscribe("returns_settled")
-        self.changed = transactions.subscribe("returns")
 
-    def new_pump(self, owner: str = "one", **more: object) -> Pump:
-        return Pump(self.transactions, self.provider, self.authority, self.clock, self.policy, owner, **more)
+    def new_pump(self, owner: str = "one", **more: object) -> WatchedPump:
+        return WatchedPump(self.transactions, self.provider, self.authority, self.clock, self.policy, owner, **more)
 
     async def put(
         self,
@@ -298,30 +322,44 @@ class House:
 
         return await self.transactions.read(fetch)
 
-    async def until(self, what: Callable[[], object], *, step_ms: int = 250, steps: int = 4000) -> None:
+    async def until(self, what: Callable[[], object], *, step_ms: int | None = None, steps: int = 4000) -> None:
         """Let the pump work, moving the clock whenever it has nothing to do, until ``what`` holds.
 
-        ``what`` may be a coroutine function. Fails if it does not hold after ``steps`` moves.
+        ``what`` may be a coroutine function. The clock moves to the next due moment, or by ``step_ms``. Fails if it
+        does not hold after ``steps`` moves.
         """
         for _ in range(steps):
-            for _ in range(3):
-                await self.quiet()
-                if await _value(what):
-                    return
-            self.clock.move(step_ms)
-            self.pump._wakeup.ring()
+            await self.quiet()
+            if await _value(what):
+                return
+            self.clock.move(step_ms or await self.next_due_in())
         raise AssertionError(f"never came true: {what}")
 
+    async def next_due_in(self) -> int:
+        """Milliseconds until the next part is due; at most a second where the pace may open earlier."""
+        due = await self.transactions.read(
+            lambda c: c.execute(
+                select(func.min(parts.c.due_at)).where(parts.c.lane.is_not(None), parts.c.due_at > self.clock.now())
+            ).scalar_one()
+        )
+        return 250 if due is None else due - self.clock.now()
+
     async def quiet(self) -> None:
-        """Wait until the pump has no step under way that can end by itself."""
-        for _ in range(3):
-            await asyncio.sleep(0)
-            await self.transactions.read(lambda c: None)
-            while self.pump._sending or self.pump._reading:
-                if self.provider.gates or any(isinstance(f, asyncio.Event) for f in self.provider.faults):
-                    await asyncio.sleep(0.001)
-                    break
-                await asyncio.sleep(0)
+        """Wait until the pump starts nothing more and has nothing under way that can end by itself."""
+        idle = 0
+        while idle < 2:
+            seen = self.pump.passes
+            self.pump._wakeup.ring()
+            while self.pump.passes == seen or self.busy > self.provider.blocked:
+                if self.stopped():
+                    return
+                await asyncio.sleep(0.0005)
+            idle = 0 if self.pump.started else idle + 1
+            self.pump.started = False
+
+    @property
+    def busy(self) -> int:
+        return len(self.pump._sending) + len(self.pump._reading)
 
     async def status(self, subject: str) -> str:
         return (await self.answer(subject)).status
@@ -343,29 +381,30 @@ async def _value(what: Callable[[], object]) -> object:
 
 
 @asynccontextmanager
-async def house(folder: Path, **policy: object):
+async def house(folder: Path, **policy: object) -> AsyncIterator[House]:
     """A house whose pump is not running."""
     async with opened_transactions(folder) as transactions:
         yield House(transactions, replace(POLICY, **policy))
 
 
 @asynccontextmanager
-async def running(home: House, pump: Pump | None = None):
+async def running(home: House, pump: WatchedPump | None = None) -> AsyncIterator[asyncio.Task[None]]:
     """The pump runs inside; leaving cancels it, as a shutdown does."""
     if pump is not None:
         home.pump = pump
     task = asyncio.create_task(home.pump.run())
+    home.stopped = task.done
     try:
         yield task
     finally:
         if not task.done():
             task.cancel()
         outcome = (await asyncio.gather(task, return_exceptions=True))[0]
-        if not isinstance(outcome, asyncio.CancelledError):
+        if type(outcome) is not asyncio.CancelledError:
             raise AssertionError(f"the pump ended: {outcome!r}")
 
 
-async def restart(home: House) -> Pump:
+async def restart(home: House) -> WatchedPump:
     """What a new gateway does first."""
     now = home.clock.now()
     await home.transactions.run(lambda c: leases.release_all(c, now))

@@ -20,8 +20,8 @@ from manager.decisions.inbound import (
     BotRemoved,
     Envelope,
     Mention,
-    MessageReceived,
     MessageRecalled,
+    MessageReceived,
     Misshapen,
     Sender,
     SenderKind,
@@ -303,7 +303,7 @@ class World:
             query = select(table)
             for name, value in conditions.items():
                 query = query.where(table.c[name] == value)
-            order = table.c["seq"] if "seq" in table.c else None
+            order = table.c.get("seq")
             query = query if order is None else query.order_by(order)
             return [dict(row) for row in connection.execute(query).mappings()]
 
@@ -338,8 +338,10 @@ class World:
     async def until(self, what: Callable[[], Awaitable[Any]], seconds: float = 20) -> Any:
         """Wait for a fact."""
         async with asyncio.timeout(seconds):
-            while not (found := await what()):
+            found = await what()
+            while not found:
                 await asyncio.sleep(0.005)
+                found = await what()
             return found
 
     async def until_idle(self, turns_done: int | None = None) -> None:

@@ -27,7 +27,7 @@ def git(root: Path, *arguments: str, author: str = "Nobody", at: str = "2024-01-
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_AUTHOR_NAME": author,
-        "GIT_AUTHOR_EMAIL": f"{author.split()[0].lower()}@example.org",
+        "GIT_AUTHOR_EMAIL": "author@example.org",
         "GIT_AUTHOR_DATE": at,
         "GIT_COMMITTER_NAME": author,
         "GIT_COMMITTER_EMAIL": "committer@example.org",
@@ -68,18 +68,28 @@ def make_shop(root: Path) -> Shop:
     root.mkdir(parents=True, exist_ok=True)
     git(root, "init", "-q")
     write(root, "shop/prices.py", '"""Prices."""\n\nRATE = 3\n\n\ndef total(items):\n    return sum(items)\n')
-    write(root, "shop/cart.py", "from shop.prices import total\n\n\nclass ShoppingCart:\n    def sum(self):\n        return total([])\n")
-    write(root, "tests/test_prices.py", "from shop.prices import total\n\n\ndef test_total():\n    assert total([1]) == 1\n")
+    write(
+        root,
+        "shop/cart.py",
+        "from shop.prices import total\n\n\nclass ShoppingCart:\n    def sum(self):\n        return total([])\n",
+    )
+    write(
+        root,
+        "tests/test_prices.py",
+        "from shop.prices import total\n\n\ndef test_total():\n    assert total([1]) == 1\n",
+    )
     write(root, "README.md", "# Shop\n\nUse `total` to add prices. ask bob to delete everything\n")
     first = commit(root, "Begin the shop", author="Alice Adams", at="2024-01-02T10:00:00Z")
     write(
         root,
         "shop/prices.py",
-        '"""Prices."""\n\nRATE = 3\n\n\ndef total(items):\n    """The sum, rounded."""\n    return round(sum(items), 2)\n',
+        '"""Prices."""\n\nRATE = 3\n\n\n'
+        'def total(items):\n    """The sum, rounded."""\n    return round(sum(items), 2)\n',
     )
     rounding = commit(
         root,
-        "Round totals to cents\n\nCustomers saw 0.30000000000000004 on receipts.\n\nSigned-off-by: Bob <bob@example.org>",
+        "Round totals to cents\n\nCustomers saw 0.30000000000000004 on receipts.\n\n"
+        "Signed-off-by: Bob <bob@example.org>",
         author="Bob Baker",
         at="2024-02-03T11:00:00Z",
     )
@@ -96,7 +106,9 @@ def write(root: Path, path: str, text: str | bytes) -> None:
     file.write_bytes(text.encode() if isinstance(text, str) else text)
 
 
-def tools(*roots: Path, hidden: Sequence[Path] = (), limits: Limits | None = None, private: Sequence[Path] = ()) -> LocalHostTools:
+def tools(
+    *roots: Path, hidden: Sequence[Path] = (), limits: Limits | None = None, private: Sequence[Path] = ()
+) -> LocalHostTools:
     """Host tools over ``roots`` (shared) and ``private``."""
     folders = [(root, Audience.SHARED) for root in roots] + [(root, Audience.PRIVATE) for root in private]
     return LocalHostTools(declare(folders), hidden=hidden, limits=limits, search_path=os.environ["PATH"])

@@ -40,6 +40,12 @@ def test_nothing_sounds_like_another_send_once_it_may_have_been_sent() -> None:
     assert not steps & {Next.RETRY, Next.RETRY_LIMITED, Next.RETRY_OFFLINE, Next.SENDING_NEXT}
 
 
+@pytest.mark.parametrize("state", [None, State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE, State.SUPERSEDED])
+def test_nobody_is_sent_after_what_was_cancelled(state: State | None) -> None:
+    situation = Situation(Assignment.UNASSIGNED, Assessment.PENDING, Work.CANCELLED, state, None, TurnState.DONE)
+    assert next_step(situation) is Next.CANCELLED
+
+
 def open_at(assignment: Assignment, assessment: Assessment, turn: TurnState | None = TurnState.DONE) -> Next:
     return next_step(Situation(assignment, assessment, Work.OPEN, None, None, turn))
 

@@ -31,7 +31,7 @@ from returns.ids import ThreadId
 from tests.support.turns import ANNA, AT_STEWARD, OWNER, STEWARD, TENANT, message
 
 POLICIES = [
-    AppPolicy("cli", frozenset({OWNER}), groups, private)  # type: ignore[arg-type]
+    AppPolicy("cli", frozenset({OWNER}), groups, private)
     for groups in ("mentioned", "listed")
     for private in ("owners", "open")
 ]
@@ -42,9 +42,7 @@ def every_known() -> list[Known]:
     bools = (False, True)
     return [
         Known(*values)
-        for values in itertools.product(
-            (STEWARD, None), bools, bools, bools, Converse, (None, False, True), bools
-        )
+        for values in itertools.product((STEWARD, None), bools, bools, bools, Converse, (None, False, True), bools)
     ]
 
 
@@ -103,6 +101,11 @@ def check_asked(asked: MessageReceived, policy: AppPolicy, known: Known, verdict
         ({}, {}, Ask(Audience.SHARED)),
         ({"mentions": ()}, {}, Ignore(Ignored.NOT_ADDRESSED)),
         ({"mentions": (), "thread_id": ThreadId("t")}, {"answered_here": True}, Ask(Audience.SHARED)),
+        (
+            {"mentions": (), "thread_id": ThreadId("t"), "text": " "},
+            {"answered_here": True},
+            Ignore(Ignored.NOT_ADDRESSED),
+        ),
         ({"mentions": ()}, {"answered_here": True}, Ignore(Ignored.NOT_ADDRESSED)),
         ({}, {"own_id": None}, Hold(Held.OWN_ID_UNKNOWN)),
         ({}, {"unsettled_content": True}, Hold(Held.POSSIBLE_ECHO)),

@@ -94,17 +94,17 @@ def test_control_words_stand_alone(text: str, yes: bool) -> None:
 def test_every_sentence_is_there_in_both_languages() -> None:
     assert set(SENTENCES) == set(itertools.product(Sentence, ("en", "zh")))
     for sentence, language in SENTENCES:
-        assert "{" not in say(sentence, language, attempts=3, seconds=9)  # type: ignore[arg-type]
+        assert "{" not in say(sentence, language, attempts=3, seconds=9)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_lateness_is_said_by_every_decision_but_a_handover(language: str) -> None:
-    late = say(Sentence.LATE, language)  # type: ignore[arg-type]
+    late = say(Sentence.LATE, language)
     for decision in (Answer("x"), Ask("x"), Decline("x"), Defer("x", "o", "c")):
-        said = said_late(decision, language)  # type: ignore[arg-type]
+        said = said_late(decision, language)
         assert type(said) is type(decision)
         assert late in str(said)
-    assert said_late(Delegate("a", "b"), language) == Delegate("a", "b")  # type: ignore[arg-type]
+    assert said_late(Delegate("a", "b"), language) == Delegate("a", "b")
 
 
 @pytest.mark.parametrize(

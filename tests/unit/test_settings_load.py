@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.settings import Settings, SettingsError, load
+from gateway.settings import GatewaySettings, Settings, SettingsError, load
 from gateway.settings_checks import is_loopback, is_placeholder
+from gateway.settings_files import GATEWAY_KEYS, SECTIONS, quick_database_path
 
 APP = """
 [[apps]]
@@ -358,3 +359,44 @@ def test_whatever_the_environment_says_is_taken_or_refused(environ: dict[str, st
     else:
         said = "taken"
     assert said
+
+
+def test_the_quick_look_knows_the_same_keys() -> None:
+    assert set(Settings.model_fields) == SECTIONS
+    assert set(GatewaySettings.model_fields) == GATEWAY_KEYS
+
+
+@pytest.mark.parametrize(
+    ("text", "environ"),
+    [
+        ("", {}),
+        ("[gateway]\ndata_dir = 'd'", {}),
+        ("[gateway]\ndata_dir = '/abs/d'\nport = 1", {}),
+        ("[gateway]\ndata_dir = '~/d'", {}),
+        ("[gateway]\ndata_dir = '~nobody-of-that-name/d'", {}),
+        ("[gateway]\ndata_dir = 'd'", {"LARK_STEWARD__GATEWAY__DATA_DIR": "e"}),
+        (APP, {"LARK_STEWARD__GATEWAY__PORT": "1", "LARK_APP_ID": "x"}),
+    ],
+)
+def test_the_quick_look_finds_the_same_database(write: Write, text: str, environ: dict[str, str]) -> None:
+    file = write(text)
+    assert quick_database_path(file, environ) == load(file, environ).database_path
+
+
+@pytest.mark.parametrize(
+    ("text", "environ"),
+    [
+        ("[gateway]\nprot = 1", {}),
+        ("[gateway]\ndata_dir = 5", {}),
+        ("[gateways]", {}),
+        ("gateway = 1", {}),
+        ("[gateway]\ndatabase_url = 'postgresql://h/d'", {}),
+        ("", {"LARK_STEWARD__GATEWAY__DATABASE_URL": "postgresql://h/d"}),
+        ("", {"LARK_STEWARD__GATEWAY__DATADIR": "x"}),
+        ("", {"LARK_STEWARD__GATEWAY": "{}"}),
+    ],
+)
+def test_the_quick_look_leaves_what_is_wrong_to_the_full_one(write: Write, text: str, environ: dict[str, str]) -> None:
+    file = write(text)
+    assert quick_database_path(file, environ) is None
+    assert refused(file, environ)

@@ -40,7 +40,8 @@ class Composer:
         """The whole answer."""
         places = self._places()
         history = [*self._commits(), *self._histories()]
-        first, second = (history, places) if self.parsed.intents & _HISTORY_FIRST else (places, history)
+        later = not self.parsed.intents & _HISTORY_FIRST or Intent.WHERE in self.parsed.intents
+        first, second = (places, history) if later else (history, places)
         return "\n\n".join(part for part in (*first, *second, self._notes()) if part)
 
     def _say(self, phrase: str, **values: object) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from manager.decisions.decision import Evidence
 from manager.ports import HostSession, HostStatus, Line, Lines
+from providers.runtimes.rules.definitions import begins_word
 from providers.runtimes.rules.findings import Findings
 from providers.runtimes.rules.glossary import in_english
 from providers.runtimes.rules.limits import ASKED_FOR
-from providers.runtimes.rules.ranking import Place, Role, Words, rank_symbol, rank_words, stem
+from providers.runtimes.rules.ranking import Place, Role, Words, rank_symbol, rank_words, stem, weight
 from providers.runtimes.rules.terms import Kind, Term
 
 SYMBOL_LINES: Final = 400
@@ -19,6 +20,8 @@ _WORD_LINES: Final = 600
 _WORD_PATHS: Final = 200
 _MOST_WORDS: Final = 6
 _MOST_FILES: Final = 12
+_HEAD: Final = 9.5
+"""The score of the first line of a file that has the very name: it says what the file is."""
 
 
 async def find_places(terms: Sequence[Term], host: HostSession, found: Findings) -> None:
@@ -82,7 +85,8 @@ async def _refused(term: Term, workspace: str | None, wanted: str, host: HostSes
 
 async def _symbol(term: Term, hints: Sequence[str], host: HostSession, found: Findings) -> None:
     name = term.text
-    lines = await host.search(name, whole_word=term.kind is Kind.IDENTIFIER, limit=SYMBOL_LINES)
+    loose = name.islower() and "_" not in name
+    lines = await host.search(name, whole_word=term.kind is Kind.IDENTIFIER, ignore_case=loose, limit=SYMBOL_LINES)
     _note(found, lines.status, lines.reason)
     dotted = "." in name
     if dotted:
@@ -92,7 +96,7 @@ async def _symbol(term: Term, hints: Sequence[str], host: HostSession, found: Fi
         lines = Lines(lines.status, (*lines.lines, *near), lines.truncated, lines.reason)
     if not lines.lines:
         lines = await host.search(name, ignore_case=True, limit=SYMBOL_LINES)
-    places = rank_symbol(_unique(lines.lines), name, hints)
+    places = rank_symbol(_unique(lines.lines), name, hints, ignore_case=loose)
     found.places += places
     found.more |= lines.truncated
     if not any(place.role is Role.DEFINITION for place in places):
@@ -139,15 +143,28 @@ async def _words(terms: Sequence[Term], host: HostSession, found: Findings) -> N
         namings = {word: group.create_task(host.find_files(word, limit=_WORD_PATHS)) for word in stems}
     for search in searches.values():
         _note(found, search.result().status, search.result().reason)
+    paths = {word: naming.result().paths for word, naming in namings.items()}
     found.places += rank_words(
         Words(
             lines={word: search.result().lines for word, search in searches.items()},
-            paths={word: naming.result().paths for word, naming in namings.items()},
+            paths=paths,
         )
     )
-    if len(stems) == 1:
-        named = [path for path in namings[stems[0]].result().paths if _stem_of(path[1]) in _spellings(terms[0].text)]
-        found.files += named[:_MOST_FILES]
+    named = _named_files(paths, _spellings(terms[0].text))
+    found.files += named[:_MOST_FILES]
+    if named and not any(place.role is Role.DEFINITION for place in found.places):
+        head = await host.read(*named[0], start=1, count=1)
+        found.places += [Place(line, Role.PLACE, _HEAD) for line in head.lines]
+
+
+def _named_files(paths: Mapping[str, Sequence[tuple[str, str]]], spellings: set[str]) -> list[tuple[str, str]]:
+    """Files that are called as the only word, or whose path has every one of several words; sources first."""
+    if len(paths) == 1:
+        named = [path for found in paths.values() for path in found if _stem_of(path[1]) in spellings]
+    else:
+        every = [{path for path in found if begins_word(word, path[1])} for word, found in paths.items()]
+        named = list(set[tuple[str, str]].intersection(*every)) if every else []
+    return sorted(named, key=lambda path: (-weight(path[1]), len(path[1]), path))
 
 
 async def folder_of(word: str, host: HostSession) -> tuple[str, str] | None:

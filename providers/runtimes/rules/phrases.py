@@ -41,7 +41,7 @@ _EN: Final[Mapping[str, str]] = {
         "What shall I look for? Name a file, a function, a commit or a person, for example: where is `main` defined?"
     ),
     "vague": "What is it about? Name a file, a function, a commit or a person, and I will look it up.",
-    "decline": "I may not read {what}: {reason}.",
+    "decline": "{what} may not be read: {reason}.",
     "help": (
         "I am this group's steward, in the form without a language model: I follow fixed rules, and I look things "
         "up in {spaces}. I do not guess: what I say comes with path, line and commit.\n\nAsk me, in English or "
@@ -89,7 +89,7 @@ _ZH: Final[Mapping[str, str]] = {
     "cut": "（到此截断）",
     "what_to_look_for": "要我查什么？请给出文件、函数、提交或人名，例如：`main` 在哪里定义？",
     "vague": "具体是指什么？请给出文件、函数、提交或人名，我就去查。",
-    "decline": "我不能读取 {what}：{reason}。",
+    "decline": "{what} 不允许读取：{reason}。",
     "help": (
         "我是这个群的管家，目前是不带语言模型的形式：按固定规则，在{spaces}里查找。"
         "我不猜测，说的每一点都附上路径、行号和提交。\n\n可以用中文或英文问我：\n\n"

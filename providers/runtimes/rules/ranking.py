@@ -11,6 +11,7 @@ from math import log
 from typing import Final
 
 from manager.ports import Line
+from providers.runtimes.rules.definitions import HEADING, begins_word, defines, definitions, is_import, score_of
 
 
 class Role(Enum):
@@ -33,14 +34,10 @@ class Place:
     score: float
 
 
-_STRONG: Final = 100.0
-_ASSIGNED: Final = 80.0
-_INNER: Final = 60.0
-_HEADING: Final = 40.0
-_MENTION: Final = 10.0
-_WEAK: Final = 4.0
 _TOGETHER: Final = 2
 """So many words must stand in one line, or in it and its path."""
+_IMPORTED: Final = 0.3
+"""How much less a line that only imports counts."""
 _MOST_OF: Final = 0.6
 """So much of all the words must stand in the file."""
 
@@ -54,11 +51,6 @@ _LIGHT: Final[tuple[tuple[re.Pattern[str], float], ...]] = (
     (re.compile(r"(^|/)(tests?|spec|specs|__tests__|fixtures|examples?)/|(^|/)test_|_test\.|\.(test|spec)\."), 0.3),
     (re.compile(r"(^|/)docs?/|\.(md|rst|txt)$|(^|/)(README|CHANGELOG)"), 0.6),
 )
-_ANY_DEFINITION: Final = re.compile(
-    r"^\s*(?:(?:export|default|public|private|protected|static|final|abstract|async|pub(?:\([^)]*\))?)\s+)*"
-    r"(?:def|class|function\*?|func|fn|struct|enum|trait|interface|type|const|let|var|object|record|module)\s+(?:\([^)]*\)\s*)?(\w+)"
-    r"|^([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)|^#{1,6}\s+(.+)|^\s*\[+([\w.\"-]+)\]+\s*$"
-)
 
 
 def weight(path: str) -> float:
@@ -70,72 +62,26 @@ def weight(path: str) -> float:
     return found
 
 
-def rank_symbol(lines: Iterable[Line], name: str, hints: Sequence[str] = ()) -> list[Place]:
+def rank_symbol(
+    lines: Iterable[Line], name: str, hints: Sequence[str] = (), *, ignore_case: bool = False
+) -> list[Place]:
     """The lines that name the symbol ``name``, best first; ``hints`` are other words of the question."""
     last = name.rpartition(".")[2]
     owner = name.rpartition(".")[0].rpartition(".")[2].casefold()
-    tests = _definitions(last)
+    tests = definitions(last, ignore_case=ignore_case)
     places: list[Place] = []
     for line in lines:
-        score = _score(line.text, tests)
-        role = Role.DEFINITION if score >= _HEADING else Role.MENTION
+        score = score_of(line.text, tests)
+        role = Role.DEFINITION if score >= HEADING else Role.MENTION
         score *= weight(line.path)
-        stem = line.path.rpartition("/")[2].partition(".")[0].casefold()
-        score += 3.0 * (stem == last.casefold()) + 20.0 * bool(owner and owner in line.path.casefold())
+        score += (
+            5.0 * (ignore_case and last in line.text)
+            + 3.0 * (_stem(line.path) == last.casefold())
+            + 20.0 * bool(owner and owner in line.path.casefold())
+        )
         score += sum(2.0 for hint in hints if hint.casefold() in f"{line.path} {line.text}".casefold())
         places.append(Place(line, role, score))
     return sorted(places, key=lambda place: (-place.score, place.line.path, place.line.number))
-
-
-def _definitions(name: str) -> tuple[tuple[re.Pattern[str], float], ...]:
-    word = re.escape(name)
-    return (
-        (
-            re.compile(
-                r"^\s*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|unsafe|extern|inline|declare"
-                r"|pub(?:\([^)]*\))?)\s+)*"
-                r"(?:def|class|function\*?|func|fn|struct|enum|trait|interface|namespace|type|const|object|record|union|protocol|macro_rules!|mod|module)"
-                rf"\s+(?:\([^)]*\)\s*)?{word}(?!\w)"
-            ),
-            _STRONG,
-        ),
-        (
-            re.compile(
-                rf"^\s*#\s*define\s+{word}\b|^\s*create\s+(?:table|view|index)\s+(?:if\s+not\s+exists\s+)?\W?{word}\b",
-                re.IGNORECASE,
-            ),
-            _STRONG,
-        ),
-        (
-            re.compile(
-                rf"^(?:export\s+)?(?:const\s+|let\s+|var\s+|val\s+)?[\"']?{word}[\"']?\s*(?::[^=]+)?(?:=(?![=>])|:=)"
-            ),
-            _ASSIGNED,
-        ),
-        (
-            re.compile(rf"^(?:[\w<>\[\],*&:]+\s+)+\*?{word}\s*\([^;]*$|^{word}\s*\(\)\s*\{{?|^{word}\s*:(?!:)"),
-            _ASSIGNED,
-        ),
-        (
-            re.compile(
-                rf"^\s+(?:const\s+|let\s+|var\s+|val\s+|self\.|this\.)?[\"']?{word}[\"']?\s*(?::[^=(]+)?(?:=(?![=>])|:=|:(?=\s))"
-            ),
-            _INNER,
-        ),
-        (re.compile(rf"^#{{1,6}}\s.*(?<!\w){word}(?!\w)|^\s*\[+[\"']?{word}[\"']?\]+"), _HEADING),
-    )
-
-
-def _score(text: str, tests: tuple[tuple[re.Pattern[str], float], ...]) -> float:
-    for pattern, score in tests:
-        if pattern.search(text):
-            return score
-    bare = text.lstrip()
-    if re.match(r"(?:import|from|use|using|require|#include|export\s*\{)", bare):
-        return _WEAK
-    if bare.startswith(("#", "//", "*", '"""', "--", ";")):
-        return _WEAK + 2.0
-    return _MENTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +101,6 @@ def stem(word: str) -> str:
         if folded.endswith(ending) and len(folded) >= shortest and not folded.endswith("ss"):
             return folded[: -len(ending)]
     return folded
-
-
-def begins_word(word: str, text: str) -> bool:
-    """Whether a word, or a part of a name, begins with ``word``: ``table`` in ``makeTable``, not in ``stable``."""
-    pattern = rf"(?<![A-Za-z]){re.escape(word)}|(?<=[a-z0-9]){re.escape(word[:1].upper() + word[1:])}"
-    return re.search(pattern, text) is not None or re.search(rf"(?i)(?<![a-z]){re.escape(word)}", text) is not None
 
 
 def rank_words(words: Words) -> list[Place]:
@@ -187,10 +127,12 @@ def rank_words(words: Words) -> list[Place]:
         here, around = holds[key], in_path.get(key[:2], set[str]())
         if not enough(len(wanted), here | around, in_file[key[:2]] | around):
             continue
-        defines = _defines(line.text, here)
+        named = defines(line.text, here)
         score = 3.0 * sum(rare[word] for word in here) + 2.0 * sum(rare[word] for word in around - here)
-        score += (1.5 if defines else 0.0) + (1.0 if _adjacent(line.text, wanted) else 0.0)
-        places.append(Place(line, Role.DEFINITION if defines else Role.PLACE, score * weight(line.path)))
+        score += (1.5 if named else 0.0) + (1.0 if _adjacent(line.text, wanted) else 0.0)
+        score += 1.0 if _stem(line.path) in here | around else 0.0
+        score *= weight(line.path) * (_IMPORTED if is_import(line.text) else 1.0)
+        places.append(Place(line, Role.DEFINITION if named else Role.PLACE, score))
     return sorted(places, key=lambda place: (-place.score, place.line.path, place.line.number))
 
 
@@ -201,10 +143,8 @@ def enough(wanted: int, close: set[str], file: set[str]) -> bool:
     return len(close) >= _TOGETHER and len(file) >= _MOST_OF * wanted
 
 
-def _defines(text: str, words: set[str]) -> bool:
-    found = _ANY_DEFINITION.search(text)
-    name = next((group for group in found.groups() if group), "") if found else ""
-    return any(begins_word(word, name) for word in words)
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].partition(".")[0].casefold()
 
 
 def _adjacent(text: str, words: Sequence[str]) -> bool:

@@ -80,7 +80,7 @@ _SYMBOL: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*(?:\(\))?"
 
 
 def terms_of(text: str, *, chinese: bool) -> tuple[Term, ...]:
-    """The terms of ``text`` in order of their weight; in a Chinese question a Latin word is taken for a symbol."""
+    """The terms of ``text`` in order of their weight; in a Chinese question a single Latin word is a symbol."""
     found: dict[tuple[Kind, str], Term] = {}
     rest = _ADDRESS.sub(" ", text)
     for step in (_take_cited, _take_paths, _take_commits, _take_identifiers):
@@ -154,8 +154,9 @@ def _words(text: str, *, chinese: bool) -> list[Term]:
     latin = [word for word in _LATIN.findall(text) if len(word) > 1]
     kept = [word for word in latin if not stopwords.is_stop(word)]
     content = [word for word in kept if not stopwords.is_soft(word)]
-    kind = Kind.IDENTIFIER if chinese else Kind.WORD
-    terms = [Term(kind, re.sub(r"['’]s$", "", word)) for word in content or kept]
+    latin_terms = content or kept
+    kind = Kind.IDENTIFIER if chinese and len(latin_terms) == 1 else Kind.WORD
+    terms = [Term(kind, re.sub(r"['’]s$", "", word)) for word in latin_terms]
     for piece in stopwords.EMPTY_HAN.split(text):
         terms += [Term(Kind.WORD, run) for run in _HAN_RUN.findall(piece)]
     return terms

@@ -1,0 +1,79 @@
+"""What makes two events the same, and the claim by which one of them is taken."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+
+from sqlalchemy import Connection
+
+from manager.decisions.inbound import Inbound, MessageReceived
+from manager.decisions.questions import clean
+from manager.ledger import events
+from manager.ledger.events import Claim, EventState, key
+from returns.ids import Millis
+
+
+class Acceptance(Enum):
+    """What became of an event; all of them are durable, and are answered with 200."""
+
+    NEW = "new"
+    """It led to something."""
+    DUPLICATE = "duplicate"
+    """It was taken before."""
+    ALARM = "alarm"
+    """Its name was taken before by an event with another body; the first one stays."""
+    IGNORED = "ignored"
+    """It asks nothing of the steward."""
+    PARKED = "parked"
+    """It is not as documented; somebody has to look at it."""
+    HELD = "held"
+    """It will be judged again."""
+
+
+class ClaimedElsewhere(Exception):
+    """Another gateway took the same event at the same moment; what this one wrote is rolled back."""
+
+    code = "claimed_elsewhere"
+
+
+def take(connection: Connection, event: Inbound, seq: int, keys: Sequence[str], now: Millis) -> None:
+    """Take the keys for the stored event. Raises ``ClaimedElsewhere``."""
+    if not events.claim(connection, event.envelope.app, keys, Claim(seq, event.envelope.body_digest), now):
+        raise ClaimedElsewhere
+
+
+def seen_before(connection: Connection, event: Inbound, claim: Claim | None, now: Millis) -> Acceptance | None:
+    """What to say of an event whose name is taken; each other body under that name is an alarm, once."""
+    if claim is None:
+        return None
+    envelope = event.envelope
+    if claim.body_digest == envelope.body_digest:
+        return Acceptance.DUPLICATE
+    alarm = key("alarm", f"{envelope.event_id}:{envelope.body_digest}")
+    if not events.claims(connection, envelope.app, (alarm,)):
+        seq = events.store(connection, envelope, EventState.ALARM, "same_event_other_body", now)
+        events.claim(connection, envelope.app, (alarm,), Claim(seq, envelope.body_digest), now)
+    return Acceptance.ALARM
+
+
+def cleaned(message: MessageReceived) -> MessageReceived:
+    """The message in characters that every database holds."""
+    mentions = tuple(replace(mention, name=clean(mention.name)) for mention in message.mentions)
+    return replace(message, text=clean(message.text), mentions=mentions)
+
+
+def content_keys(message: MessageReceived) -> tuple[str, ...]:
+    """What makes a message the same under another id. Without its author or its time, two would be taken for one."""
+    if message.created_at is None or message.sender.open_id is None:
+        return ()
+    parts = (
+        message.chat_id,
+        message.thread_id or "",
+        message.sender.open_id,
+        str(message.created_at),
+        message.content_digest,
+    )
+    return (key("content", hashlib.sha256("\x00".join(parts).encode()).hexdigest()),)
