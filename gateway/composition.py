@@ -90,12 +90,13 @@ async def open_gateway(
     """Open a gateway; ``runtime`` replaces the configured one.
 
     Raises, each with a sentence that says what to do: ``GatewayAlreadyRunning``, ``DataFolderUnusable``,
-    ``DatabaseTooNew``, ``StorageUnavailable``, ``WorkspaceMissing``, ``OperatorTokenUnusable``, ``PortInUse``.
+    ``DatabaseTooNew``, ``StorageUnavailable``, ``WorkspaceMissing``, ``WorkspaceConflict``, ``OperatorTokenUnusable``,
+    ``PortInUse``, ``AddressUnusable``.
     """
     clock = SystemClock()
     hosttools = LocalHostTools(policies.workspaces(settings), hidden=_hidden(settings, config))
     async with AsyncExitStack() as stack:
-        stack.enter_context(hold(settings.gateway.data_dir, clock.now()))
+        held = stack.enter_context(hold(settings.gateway.data_dir, clock.now()))
         transactions = await _open_database(stack, settings, clock)
         client = await stack.enter_async_context(
             LarkClient(policies.lark_apps(settings), clock, settings.returns.http_timeout_s)
@@ -103,6 +104,7 @@ async def open_gateway(
         reader = LarkReader(client)
         services = _services(settings, transactions, clock, client, reader, hosttools, runtime or RulesRuntime())
         server = await stack.enter_async_context(_server(settings, transactions, clock, reader, services))
+        held.sign(server.url)
         await stack.enter_async_context(housekeeping(transactions, clock))
         yield Gateway(
             server.url,
@@ -154,7 +156,7 @@ def _server(
     token = settings.gateway.operator_token.get_secret_value() or load_or_make(
         settings.gateway.data_dir, lambda: secrets.token_urlsafe(32)
     )
-    operator = Operator(token, [settings.gateway.host], clock)
+    operator = Operator(token, [settings.gateway.host, *settings.gateway.hosts], clock)
     cursors = Cursors(derive(token, "cursors"))
     metrics = Metrics()
     webhook = Webhook(policies.webhook_apps(settings), services.receiving.accept, clock, metrics)

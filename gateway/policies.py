@@ -39,6 +39,7 @@ def steward_policy(settings: Settings) -> StewardPolicy:
         lease_ms=_ms(steward.lease_s),
         max_parallel_turns=steward.max_parallel_turns,
         apps={AppName(app.name): _app_policy(app) for app in settings.apps},
+        recalled_question=settings.returns.recalled_question,
     )
 
 

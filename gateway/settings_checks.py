@@ -1,8 +1,9 @@
-"""What types cannot say: keys that need each other, addresses that are safe, folders that exist."""
+"""What types cannot say: keys that need each other, addresses that are safe, secrets that were never filled in."""
 
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ PLACEHOLDERS = frozenset(
         "undefined",
     }
 )
+HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?")
 LATER = "is not available yet in this version"
 
 
@@ -75,6 +77,8 @@ def _gateway(gateway: GatewaySettings) -> Iterator[tuple[Loc, str]]:
         yield ("gateway", "operator_token"), "may hold only printable ASCII characters without spaces"
     elif token and is_placeholder(token):
         yield ("gateway", "operator_token"), "is still a placeholder: choose a long random one"
+    if any(not HOST.fullmatch(host) for host in gateway.hosts):
+        yield ("gateway", "hosts"), "holds what is no host name: it is like steward.example.org, without https://"
     if gateway.database_url.get_secret_value():
         yield ("gateway", "database_url"), f"{LATER}: leave it empty for SQLite in gateway.data_dir"
     if gateway.data_dir.exists() and not gateway.data_dir.is_dir():
@@ -138,11 +142,6 @@ def _different_apps(apps: tuple[AppSettings, ...]) -> Iterator[tuple[Loc, str]]:
 def _steward(steward: StewardSettings) -> Iterator[tuple[Loc, str]]:
     if steward.runtime != "rules":
         yield ("steward", "runtime"), f'"{steward.runtime}" {LATER}: use "rules"'
-    for index, workspace in enumerate(steward.workspaces):
-        if not workspace.path.exists():
-            yield ("steward", "workspaces", index, "path"), f"there is no folder {workspace.path}"
-        elif not workspace.path.is_dir():
-            yield ("steward", "workspaces", index, "path"), f"{workspace.path} is not a folder"
 
 
 def _returns(returns: ReturnsSettings) -> Iterator[tuple[Loc, str]]:

@@ -22,7 +22,7 @@ LARGEST_FILE = 1 << 20
 DATABASE_NAME = "steward.db"
 DEFAULT_DATA_DIR = ".lark-steward"
 SECTIONS = frozenset({"gateway", "apps", "steward", "returns"})
-GATEWAY_KEYS = frozenset({"host", "port", "data_dir", "database_url", "operator_token"})
+GATEWAY_KEYS = frozenset({"host", "hosts", "port", "data_dir", "database_url", "operator_token"})
 
 
 def find_file(config: Path | None, environ: Mapping[str, str]) -> Path | None:

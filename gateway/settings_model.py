@@ -27,6 +27,8 @@ class GatewaySettings(Section):
 
     host: str = "127.0.0.1"
     """Other than loopback needs ``operator_token``."""
+    hosts: tuple[str, ...] = ()
+    """More names by which the operator's pages are reached, such as a proxy's: ``steward.example.org``."""
     port: Annotated[int, Field(strict=True, ge=0, le=65_535)] = 8080
     """0 takes a free one."""
     data_dir: Path = Path(DEFAULT_DATA_DIR)

@@ -23,6 +23,7 @@ from gateway.api.peer_bodies import (
 )
 from gateway.http import paging
 from gateway.http.body import read_json
+from gateway.http.closing import CLOSING
 from gateway.http.cursors import Cursors, invalid_cursor
 from gateway.http.errors import HEADERS, ApiError, json_response
 from manager.decisions.peer_writes import Write
@@ -82,9 +83,8 @@ class PeerApi:
         wait_s, limit, cursor = _wait_s(request), paging.limit(request), paging.cursor(request)
         query = f"peer.requests.{state}"
         after = None if cursor is None else _position(self._cursors.decode(peer.peer_id, query, cursor))
-        found = await self._inbox.page(
-            peer.peer_id, only_open=state == "open", after=after, limit=limit + 1, wait_s=wait_s
-        )
+        page = self._inbox.page(peer.peer_id, only_open=state == "open", after=after, limit=limit + 1, wait_s=wait_s)
+        found = await request.app[CLOSING].unless(page) or ()
         more = len(found) > limit
         next_cursor = self._cursors.encode(peer.peer_id, query, _place(found[limit - 1])) if more else None
         return json_response({"items": [shapes.item(held) for held in found[:limit]], "next_cursor": next_cursor})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import signal
 from pathlib import Path
 
@@ -24,6 +25,11 @@ from returns.ports import StorageUnavailable
 
 DONE, FAILED, USAGE = 0, 1, 2
 
+NOTHING_TO_READ = (
+    "warning: no workspace is declared, so the steward has nothing to read and can only hand questions over. "
+    "Add [[steward.workspaces]] with a path to steward.toml."
+)
+
 CANNOT_START = (
     AddressUnusable,
     DataFolderUnusable,
@@ -34,13 +40,13 @@ CANNOT_START = (
     PortInUse,
     StorageUnavailable,
     UnsupportedDatabase,
-    WorkspaceConflict,
-    WorkspaceMissing,
 )
+
+logger = logging.getLogger(__name__)
 
 
 def serve_until_stopped(config: Path | None, *, as_json: bool) -> int:
-    """Serve; the exit code: 0 stopped as told, 1 could not go on, 2 the configuration is wrong."""
+    """Serve; the exit code: 0 stopped as told, 1 could not start or go on, 2 the configuration is wrong."""
     try:
         settings = load(config, environment(), serving=True)
         file = find_file(config, environment())
@@ -48,12 +54,23 @@ def serve_until_stopped(config: Path | None, *, as_json: bool) -> int:
         click.echo(str(error), err=True)
         return USAGE
     set_up(policies.secrets_of(settings))
+    if not settings.steward.workspaces:
+        click.echo(NOTHING_TO_READ, err=True)
     try:
         asyncio.run(_serve(settings, file, as_json=as_json))
     except CANNOT_START as error:
-        click.echo(f"lark-steward cannot start: {error}", err=True)
+        return _cannot_start(str(error))
+    except (WorkspaceConflict, WorkspaceMissing) as error:
+        return _cannot_start(f"{file}: {error}" if file else str(error))
+    except Exception:
+        logger.exception("A part of the gateway failed in a way that was not foreseen; the gateway ends.")
         return FAILED
     return DONE
+
+
+def _cannot_start(reason: str) -> int:
+    click.echo(f"lark-steward cannot start: {reason}", err=True)
+    return FAILED
 
 
 async def _serve(settings: Settings, config: Path | None, *, as_json: bool) -> None:

@@ -11,12 +11,13 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import TextIO, cast
 
 MASK = "***"
 SHORTEST_SECRET = 4
+MOST_CAUSES = 4
 PROVIDER_IDS = re.compile(r"\b(oc|om|omt|ou|on|cli)_[A-Za-z0-9]{6,}")
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 NOISY = ("aiohttp", "alembic", "apscheduler", "asyncio", "httpcore", "httpx", "sqlalchemy")
@@ -47,15 +48,22 @@ class SafeFormatter(logging.Formatter):
 
 
 def describe(error: BaseException) -> str:
-    """The exception's type and frames, its causes too, without any text of theirs."""
+    """The exception's type and frames, its causes and its parts too, without any text of theirs."""
     told: list[str] = []
     seen: BaseException | None = error
-    while seen is not None and len(told) < SHORTEST_SECRET:
-        frames = traceback.extract_tb(seen.__traceback__)
-        places = " < ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))
-        told.append(f"{type(seen).__qualname__} at {places or 'nowhere'}")
+    while seen is not None and len(told) < MOST_CAUSES:
+        told.append(_places(seen))
+        if isinstance(seen, BaseExceptionGroup):
+            parts = cast("Sequence[BaseException]", seen.exceptions)
+            told.extend(f"a part of it: {_places(part)}" for part in parts[:MOST_CAUSES])
         seen = seen.__cause__ or seen.__context__
     return " | because of ".join(told)
+
+
+def _places(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    places = " < ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))
+    return f"{type(error).__qualname__} at {places or 'nowhere'}"
 
 
 def set_up(secrets: Iterable[str], level: int = logging.INFO, stream: TextIO | None = None) -> None:

@@ -13,6 +13,7 @@ from typing import Self
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from gateway.http.closing import CLOSING, Closing
 from gateway.http.errors import SERVER, errors_middleware
 from gateway.http.protocol import IDLE_S, Connection
 
@@ -49,8 +50,8 @@ class ServerLimits:
     backlog: int = 512
     body_bytes: int = 2 * 1024 * 1024
     idle_s: float = IDLE_S
-    shutdown_s: float = 10.0
-    """How long requests under way may take to finish when the server ends."""
+    shutdown_s: float = 3.0
+    """How long requests under way may take to finish when the server ends, and then to notice that they are over."""
 
 
 class HttpServer:
@@ -73,6 +74,7 @@ class HttpServer:
         application = web.Application(
             middlewares=[*middlewares, errors_middleware], client_max_size=self._limits.body_bytes
         )
+        self._closing = application[CLOSING] = Closing()
         application.router.add_routes(list(routes))
         application.on_response_prepare.append(_headers)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=self._limits.shutdown_s)
@@ -111,6 +113,7 @@ class HttpServer:
     ) -> None:
         if self._listener is not None:
             self._listener.close()
+        self._closing.begin()
         await self._runner.cleanup()
 
     def _connection(self) -> Connection:
@@ -123,10 +126,10 @@ class HttpServer:
         address = f"{self._host}:{self._port}"
         if error.errno == errno.EADDRINUSE:
             return PortInUse(
-                f"Something else listens on {address}. Stop it, or set another gateway.port in steward.toml."
+                f"something else listens on {address}. Stop it, or set another gateway.port in steward.toml."
             )
         return AddressUnusable(
-            f"Cannot listen on {address} ({error.strerror or 'no such address'}). Set gateway.host and gateway.port."
+            f"cannot listen on {address} ({error.strerror or 'no such address'}). Set gateway.host and gateway.port."
         )
 
 

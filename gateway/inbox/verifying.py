@@ -5,14 +5,15 @@ from __future__ import annotations
 import http.client
 import time
 from typing import cast
+from urllib.parse import urlsplit
 
 from gateway.http.operator_token import OperatorTokenUnusable, read
 from gateway.inbox.asking import asking
 from gateway.inbox.commands import DONE, NEEDS_SOMEONE, fail, print_item, print_json, unknown_request
 from gateway.inbox.items import Json
 from gateway.inbox.reading import get_item
+from gateway.instance_lock import url_of_holder
 from gateway.settings import Settings
-from gateway.settings_checks import is_loopback
 from gateway.system import SystemClock
 from providers.storage.errors import NoDatabase
 from providers.storage.sync import SyncTransactions, open_sqlite
@@ -66,12 +67,14 @@ def _status(item: Json) -> str:
 def _poke(settings: Settings) -> None:
     """Tell a gateway on this machine to look at once. None running is fine: it looks when it starts."""
     gateway = settings.gateway
-    host = gateway.host if is_loopback(gateway.host) else "127.0.0.1"
+    url = url_of_holder(gateway.data_dir)
+    if url is None:
+        return
     try:
         token = gateway.operator_token.get_secret_value() or read(gateway.data_dir)
-        if not token or not gateway.port:
+        if not token:
             return
-        connection = http.client.HTTPConnection(host.strip("[]"), gateway.port, timeout=POKE_TIMEOUT_S)
+        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=POKE_TIMEOUT_S)
         try:
             connection.request("POST", "/api/v1/wakeup", headers={"Authorization": f"Bearer {token}"})
             connection.getresponse().read()

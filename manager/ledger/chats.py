@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, cast
 
-from sqlalchemy import Connection, RowMapping, bindparam, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import chats
 from returns.ids import AppName, ChatId, Millis
+from returns.ledger.prepared import Prepared, Row
 
-_FIND: Final = select(chats).where(chats.c.app == bindparam("app"), chats.c.chat_id == bindparam("chat_id"))
-_GET: Final = select(chats).where(chats.c.chat_ref == bindparam("chat_ref"))
+_FIND: Final = Prepared(select(chats).where(chats.c.app == bindparam("app"), chats.c.chat_id == bindparam("chat_id")))
+_GET: Final = Prepared(select(chats).where(chats.c.chat_ref == bindparam("chat_ref")))
 
 
 class ChatState(Enum):
@@ -45,13 +46,13 @@ class Chat:
 
 def find(connection: Connection, app: AppName, chat_id: ChatId) -> Chat | None:
     """The chat, if it was seen before."""
-    row = connection.execute(_FIND, {"app": app, "chat_id": chat_id}).mappings().first()
+    row = _FIND.first(connection, {"app": app, "chat_id": chat_id})
     return None if row is None else _chat(row)
 
 
 def get(connection: Connection, chat_ref: str) -> Chat | None:
     """The chat of a shown name."""
-    row = connection.execute(_GET, {"chat_ref": chat_ref}).mappings().first()
+    row = _GET.first(connection, {"chat_ref": chat_ref})
     return None if row is None else _chat(row)
 
 
@@ -100,7 +101,7 @@ def learn_bot_name(connection: Connection, chat: Chat, name: str | None) -> None
         connection.execute(update(chats).where(chats.c.chat_ref == chat.chat_ref).values(bot_name=name[:120]))
 
 
-def _chat(get: RowMapping) -> Chat:
+def _chat(get: Row) -> Chat:
     return Chat(
         chat_ref=cast("str", get["chat_ref"]),
         app=AppName(cast("str", get["app"])),

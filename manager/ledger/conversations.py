@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from sqlalchemy import Connection, bindparam, select, update
 
@@ -12,13 +12,23 @@ from manager.ids import ConversationId
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import conversations
 from returns.ids import Millis, ThreadId
+from returns.ledger.prepared import Prepared
 
 NO_THREAD = ""
 
-_FIND: Final = select(conversations.c.conversation_id, conversations.c.answered_at).where(
-    conversations.c.chat_ref == bindparam("chat_ref"), conversations.c.thread_id == bindparam("thread_id")
+_FIND: Final = Prepared(
+    select(conversations.c.conversation_id, conversations.c.answered_at).where(
+        conversations.c.chat_ref == bindparam("chat_ref"), conversations.c.thread_id == bindparam("thread_id")
+    )
 )
-_CHAT_OF: Final = select(conversations.c.chat_ref).where(conversations.c.conversation_id == bindparam("conversation"))
+_CHAT_OF: Final = Prepared(
+    select(conversations.c.chat_ref).where(conversations.c.conversation_id == bindparam("conversation"))
+)
+_ANSWERED: Final = Prepared(
+    update(conversations)
+    .where(conversations.c.conversation_id == bindparam("conversation"), conversations.c.answered_at.is_(None))
+    .values(answered_at=bindparam("now"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +43,11 @@ class Conversation:
 
 def find(connection: Connection, chat_ref: str, thread: ThreadId | None) -> Conversation | None:
     """The conversation, if it was seen before."""
-    row = connection.execute(_FIND, {"chat_ref": chat_ref, "thread_id": thread or NO_THREAD}).first()
-    return None if row is None else Conversation(ConversationId(row.conversation_id), chat_ref, row.answered_at)
+    row = _FIND.first(connection, {"chat_ref": chat_ref, "thread_id": thread or NO_THREAD})
+    if row is None:
+        return None
+    conversation = ConversationId(cast("str", row["conversation_id"]))
+    return Conversation(conversation, chat_ref, cast("Millis | None", row["answered_at"]))
 
 
 def find_or_create(
@@ -56,13 +69,10 @@ def find_or_create(
 
 def chat_of(connection: Connection, conversation: ConversationId) -> str | None:
     """The shown name of a conversation's chat."""
-    return connection.execute(_CHAT_OF, {"conversation": conversation}).scalar()
+    row = _CHAT_OF.first(connection, {"conversation": conversation})
+    return None if row is None else cast("str", row["chat_ref"])
 
 
 def mark_answered(connection: Connection, conversation: ConversationId, now: Millis) -> None:
     """Note that the steward answers there; the first time stays."""
-    connection.execute(
-        update(conversations)
-        .where(conversations.c.conversation_id == conversation, conversations.c.answered_at.is_(None))
-        .values(answered_at=now)
-    )
+    _ANSWERED.run(connection, {"conversation": conversation, "now": now})

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, cast
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
@@ -19,6 +19,7 @@ from manager.ids import RequestId
 from manager.ledger.inserting import new_only
 from manager.ledger.tables import event_bodies, event_keys, events
 from returns.ids import AppName, Millis
+from returns.ledger.prepared import Prepared
 from returns.ledger.wakeups import announce
 
 HELD_EVENTS = "held_events"
@@ -48,13 +49,28 @@ class EventState(Enum):
 
 
 # Statements that run for every event are made once: making one costs more than running it.
-_TAKEN: Final = select(event_keys.c.key, event_keys.c.seq, event_keys.c.body_digest).where(
-    event_keys.c.app == bindparam("app"),
-    event_keys.c.key.in_([bindparam(f"key_{number}") for number in range(MOST_KEYS)]),
+_TAKEN: Final = Prepared(
+    select(event_keys.c.key, event_keys.c.seq, event_keys.c.body_digest).where(
+        event_keys.c.app == bindparam("app"),
+        event_keys.c.key.in_([bindparam(f"key_{number}") for number in range(MOST_KEYS)]),
+    )
 )
-_TAKE: Final = new_only(event_keys)
-_STORE: Final = insert(events)
-_STATE: Final = select(events.c.state).where(events.c.seq == bindparam("seq"))
+_TAKE: Final = new_only(event_keys, ("app", "key", "seq", "body_digest", "at"))
+_STORE: Final = Prepared(
+    insert(events).returning(events.c.seq),
+    (
+        "app",
+        "event_id",
+        "event_type",
+        "state",
+        "reason",
+        "created_at",
+        "received_at",
+        "request_id",
+        "body_digest",
+    ),
+)
+_STATE: Final = Prepared(select(events.c.state).where(events.c.seq == bindparam("seq")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +100,16 @@ def key(kind: str, value: str) -> str:
 def claims(connection: Connection, app: AppName, keys: Sequence[str]) -> dict[str, Claim]:
     """Those of the keys (one to four) that are taken, and by whom."""
     asked = {f"key_{number}": keys[min(number, len(keys) - 1)] for number in range(MOST_KEYS)}
-    rows = connection.execute(_TAKEN, {"app": app, **asked})
-    return {row.key: Claim(row.seq, row.body_digest) for row in rows}
+    return {
+        cast("str", row["key"]): Claim(cast("int", row["seq"]), cast("str", row["body_digest"]))
+        for row in _TAKEN.rows(connection, {"app": app, **asked})
+    }
 
 
 def claim(connection: Connection, app: AppName, keys: Sequence[str], taken: Claim, now: Millis) -> bool:
     """Take all the keys; False when somebody else took one at the same time (then roll back)."""
     rows = [{"app": app, "key": one, "seq": taken.seq, "body_digest": taken.body_digest, "at": now} for one in keys]
-    return connection.execute(_TAKE[connection.dialect.name], rows).rowcount == len(rows)
+    return _TAKE[connection.dialect.name].run_many(connection, rows) == len(rows)
 
 
 def store(
@@ -103,8 +121,8 @@ def store(
     request: RequestId | None = None,
 ) -> int:
     """Store an event; its sequence number."""
-    result = connection.execute(
-        _STORE,
+    stored = _STORE.first(
+        connection,
         {
             "app": envelope.app,
             "event_id": envelope.event_id[:LONGEST_NAME],
@@ -117,8 +135,7 @@ def store(
             "body_digest": envelope.body_digest,
         },
     )
-    seq: int = result.inserted_primary_key[0] if result.inserted_primary_key else 0
-    return seq
+    return 0 if stored is None else cast("int", stored["seq"])
 
 
 def settle(
@@ -148,12 +165,17 @@ def drop_body(connection: Connection, seq: int) -> None:
 
 def is_held(connection: Connection, seq: int) -> bool:
     """Whether the event still waits to be judged again."""
-    return connection.execute(_STATE, {"seq": seq}).scalar() == EventState.HELD.value
+    return _state(connection, seq) is EventState.HELD
 
 
 def was_late(connection: Connection, seq: int) -> bool:
     """Whether the event came late."""
-    return connection.execute(_STATE, {"seq": seq}).scalar() == EventState.LATE.value
+    return _state(connection, seq) is EventState.LATE
+
+
+def _state(connection: Connection, seq: int) -> EventState | None:
+    row = _STATE.first(connection, {"seq": seq})
+    return None if row is None else EventState(row["state"])
 
 
 def held(connection: Connection, after: int, limit: int) -> tuple[HeldEvent, ...]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Final
 
 from sqlalchemy import Connection, insert
 
 from manager.ids import RequestId
 from manager.ledger.tables import facts
 from returns.ids import Millis
+from returns.ledger.prepared import Prepared
+
+_RECORD: Final = Prepared(insert(facts), ("request_id", "revision", "at", "fact", "detail"))
 
 
 def record(
@@ -21,12 +25,13 @@ def record(
     detail: Mapping[str, str | int | bool | None] | None = None,
 ) -> None:
     """Add one fact; ``detail`` holds no provider id, no body and no secret."""
-    connection.execute(
-        insert(facts).values(
-            request_id=request,
-            revision=revision,
-            at=at,
-            fact=fact,
-            detail=json.dumps(dict(detail or {}), ensure_ascii=False),
-        )
+    _RECORD.run(
+        connection,
+        {
+            "request_id": request,
+            "revision": revision,
+            "at": at,
+            "fact": fact,
+            "detail": json.dumps(dict(detail or {}), ensure_ascii=False),
+        },
     )

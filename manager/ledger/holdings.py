@@ -13,6 +13,7 @@ from manager.ids import PeerId, RequestId
 from manager.ledger.revisions import RevisionView, view_of
 from manager.ledger.tables import peers, requests, revision_bodies, revisions
 from returns.ids import Millis
+from returns.ledger.prepared import Row
 
 STEWARD: Final = "steward"
 
@@ -124,5 +125,5 @@ def _held(get: RowMapping) -> Held:
         sender=cast("str | None", get["from_name"]) or STEWARD,
         parent=cast("RequestId | None", get["parent_id"]),
         purpose=briefs.from_json(cast("str", get["brief"])).purpose,
-        view=view_of(get),
+        view=view_of(cast("Row", get)),
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Insert, Table
+from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
+
+from returns.ledger.prepared import Prepared
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> int:
@@ -14,9 +16,9 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str,
     return connection.execute(maker(table).values([dict(row) for row in rows]).on_conflict_do_nothing()).rowcount
 
 
-def new_only(table: Table) -> Mapping[str, Insert]:
+def new_only(table: Table, columns: Sequence[str]) -> Mapping[str, Prepared]:
     """The statement of ``insert_new``, made once for each kind of database, for what is inserted all the time."""
     return {
-        "sqlite": sqlite.insert(table).on_conflict_do_nothing(),
-        "postgresql": postgresql.insert(table).on_conflict_do_nothing(),
+        "sqlite": Prepared(sqlite.insert(table).on_conflict_do_nothing(), columns),
+        "postgresql": Prepared(postgresql.insert(table).on_conflict_do_nothing(), columns),
     }

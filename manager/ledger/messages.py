@@ -11,10 +11,11 @@ from manager.decisions.moments import iso
 from manager.ids import ConversationId, RequestId
 from manager.ledger.tables import messages
 from returns.ids import Millis
+from returns.ledger.prepared import Prepared
 
 ASKER = "asker"
 
-_APPEND: Final = insert(messages)
+_APPEND: Final = Prepared(insert(messages), ("conversation_id", "request_id", "author", "text", "at"))
 
 
 def append(
@@ -27,8 +28,8 @@ def append(
     at: Millis,
 ) -> None:
     """Add what was said."""
-    connection.execute(
-        _APPEND,
+    _APPEND.run(
+        connection,
         {"conversation_id": conversation, "request_id": request, "author": author, "text": text, "at": at},
     )
 

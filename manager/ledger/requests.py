@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import cast
+from typing import Final, cast
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from manager.decisions.brief import Brief
 from manager.decisions.decision import Audience
@@ -24,6 +24,7 @@ from manager.ledger.routes import QuestionRoute, keep_route, request_of_message,
 from manager.ledger.tables import facts, question_routes, requests
 from returns.ids import AppName, MessageId, Millis, SubjectId
 from returns.ledger.outbox import supersede_unattempted
+from returns.ledger.prepared import Prepared
 from returns.ledger.wakeups import REQUESTS, announce
 
 __all__ = [
@@ -41,6 +42,15 @@ __all__ = [
     "request_of_message",
     "route_of",
 ]
+
+
+_CREATE: Final = Prepared(
+    insert(requests),
+    ("request_id", "conversation_id", "app", "private", "revision", "asked_at", "language", "late"),
+)
+_OF_ID: Final = select(requests).where(requests.c.request_id == bindparam("request"))
+_CURRENT: Final = Prepared(_OF_ID)
+_LOCKED: Final = Prepared(_OF_ID.with_for_update())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +104,18 @@ def create_request(
     now: Millis,
 ) -> None:
     """Write a request with its first revision and the route of its question."""
-    connection.execute(
-        insert(requests).values(
-            request_id=request_id,
-            conversation_id=conversation_id,
-            app=app,
-            private=private,
-            revision=1,
-            asked_at=asked_at,
-            language=language,
-            late=late,
-        )
+    _CREATE.run(
+        connection,
+        {
+            "request_id": request_id,
+            "conversation_id": conversation_id,
+            "app": app,
+            "private": private,
+            "revision": 1,
+            "asked_at": asked_at,
+            "language": language,
+            "late": late,
+        },
     )
     revisions.add(connection, request_id, 1, question, brief, now)
     keep_route(connection, request_id, 1, route)
@@ -167,8 +178,7 @@ def open_revision(
 
 def current(connection: Connection, request_id: RequestId, *, lock: bool = False) -> RequestView | None:
     """The request with its newest revision, or None; ``lock`` keeps other writers out."""
-    query = select(requests).where(requests.c.request_id == request_id)
-    get = connection.execute(query.with_for_update() if lock else query).mappings().first()
+    get = (_LOCKED if lock else _CURRENT).first(connection, {"request": request_id})
     if get is None:
         return None
     newest = revisions.load(connection, request_id, cast("int", get["revision"]), lock=lock)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from manager.decisions import assessment as assessments
 from manager.decisions import assignment as assignments
@@ -20,6 +20,15 @@ from manager.decisions.work import Work, WorkEvent
 from manager.ids import AttemptId, PeerId, RequestId
 from manager.ledger.tables import revision_bodies, revisions
 from returns.ids import Millis
+from returns.ledger.prepared import Prepared, Row
+
+_ADD: Final = Prepared(insert(revisions), ("request_id", "revision", "assignment", "assessment", "work", "created_at"))
+_ADD_BODY: Final = Prepared(insert(revision_bodies), ("request_id", "revision", "question", "brief"))
+_OF_ID: Final = select(revisions).where(
+    revisions.c.request_id == bindparam("request"), revisions.c.revision == bindparam("revision")
+)
+_LOAD: Final = Prepared(_OF_ID)
+_LOCKED: Final = Prepared(_OF_ID.with_for_update())
 
 
 class RevisionMoved(Exception):
@@ -74,21 +83,19 @@ def add(
     connection: Connection, request: RequestId, revision: int, question: str, brief: Brief, now: Millis
 ) -> RevisionView:
     """Write a new revision and return it: nobody's, not assessed, open."""
-    connection.execute(
-        insert(revisions).values(
-            request_id=request,
-            revision=revision,
-            assignment=Assignment.UNASSIGNED.value,
-            assessment=Assessment.PENDING.value,
-            work=Work.OPEN.value,
-            created_at=now,
-        )
+    _ADD.run(
+        connection,
+        {
+            "request_id": request,
+            "revision": revision,
+            "assignment": Assignment.UNASSIGNED.value,
+            "assessment": Assessment.PENDING.value,
+            "work": Work.OPEN.value,
+            "created_at": now,
+        },
     )
-    connection.execute(
-        insert(revision_bodies).values(
-            request_id=request, revision=revision, question=question, brief=briefs.to_json(brief)
-        )
-    )
+    body = {"request_id": request, "revision": revision, "question": question, "brief": briefs.to_json(brief)}
+    _ADD_BODY.run(connection, body)
     return RevisionView(
         request_id=request,
         revision=revision,
@@ -110,8 +117,7 @@ def add(
 
 def load(connection: Connection, request: RequestId, revision: int, *, lock: bool = False) -> RevisionView | None:
     """The revision, or None; ``lock`` keeps other writers out until the transaction ends."""
-    query = select(revisions).where(revisions.c.request_id == request, revisions.c.revision == revision)
-    row = connection.execute(query.with_for_update() if lock else query).mappings().first()
+    row = (_LOCKED if lock else _LOAD).first(connection, {"request": request, "revision": revision})
     return None if row is None else view_of(row)
 
 
@@ -122,7 +128,7 @@ def earlier(connection: Connection, request: RequestId, before: int) -> tuple[Re
         .where(revisions.c.request_id == request, revisions.c.revision < before)
         .order_by(revisions.c.revision)
     )
-    return tuple(view_of(row) for row in connection.execute(query).mappings())
+    return tuple(view_of(cast("Row", row)) for row in connection.execute(query).mappings())
 
 
 def body(connection: Connection, request: RequestId, revision: int) -> RevisionBody:
@@ -210,7 +216,7 @@ def work(connection: Connection, view: RevisionView, event: WorkEvent) -> Work:
     return after
 
 
-def view_of(get: RowMapping) -> RevisionView:
+def view_of(get: Row) -> RevisionView:
     """The view of a row of ``revisions``."""
     return RevisionView(
         request_id=RequestId(cast("str", get["request_id"])),

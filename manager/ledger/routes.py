@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from manager.ids import ConversationId, OpenId, RequestId
 from manager.ledger.tables import chats, conversations, question_routes, requests
 from returns.ids import AppName, ChatId, MessageId, ThreadId
+from returns.ledger.prepared import Prepared
 
 _ACTIVE = "active"
+
+_KEEP: Final = Prepared(
+    insert(question_routes),
+    (
+        "request_id",
+        "revision",
+        "app",
+        "chat_id",
+        "thread_id",
+        "message_id",
+        "sender_open_id",
+        "content_digest",
+    ),
+)
+_ROUTE: Final = Prepared(
+    select(question_routes).where(
+        question_routes.c.request_id == bindparam("request"), question_routes.c.revision == bindparam("revision")
+    )
+)
+_OPENED: Final = Prepared(
+    select(question_routes.c.request_id, question_routes.c.revision)
+    .where(question_routes.c.app == bindparam("app"), question_routes.c.message_id == bindparam("message"))
+    .order_by(question_routes.c.revision.desc())
+)
+_WAY_BACK: Final = Prepared(
+    select(conversations.c.conversation_id, chats.c.state, question_routes.c.recalled_at)
+    .select_from(question_routes)
+    .join(requests, requests.c.request_id == question_routes.c.request_id)
+    .join(conversations, conversations.c.conversation_id == requests.c.conversation_id)
+    .join(chats, chats.c.chat_ref == conversations.c.chat_ref)
+    .where(question_routes.c.request_id == bindparam("request"), question_routes.c.revision == bindparam("revision"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +72,24 @@ class WayBack:
 
 def keep_route(connection: Connection, request_id: RequestId, revision: int, route: QuestionRoute) -> None:
     """Write the route of a revision's question."""
-    connection.execute(
-        insert(question_routes).values(
-            request_id=request_id,
-            revision=revision,
-            app=route.app,
-            chat_id=route.chat_id,
-            thread_id=route.thread_id,
-            message_id=route.message_id,
-            sender_open_id=route.sender_open_id,
-            content_digest=route.content_digest,
-        )
+    _KEEP.run(
+        connection,
+        {
+            "request_id": request_id,
+            "revision": revision,
+            "app": route.app,
+            "chat_id": route.chat_id,
+            "thread_id": route.thread_id,
+            "message_id": route.message_id,
+            "sender_open_id": route.sender_open_id,
+            "content_digest": route.content_digest,
+        },
     )
 
 
 def route_of(connection: Connection, request_id: RequestId, revision: int) -> QuestionRoute | None:
     """The route of a revision's question; None for a peer's child request, which has none."""
-    get = (
-        connection.execute(
-            select(question_routes).where(
-                question_routes.c.request_id == request_id, question_routes.c.revision == revision
-            )
-        )
-        .mappings()
-        .first()
-    )
+    get = _ROUTE.first(connection, {"request": request_id, "revision": revision})
     if get is None:
         return None
     return QuestionRoute(
@@ -78,31 +104,19 @@ def route_of(connection: Connection, request_id: RequestId, revision: int) -> Qu
 
 def request_of_message(connection: Connection, app: AppName, message_id: MessageId) -> tuple[RequestId, int] | None:
     """The request and revision that a question's message opened."""
-    row = connection.execute(
-        select(question_routes.c.request_id, question_routes.c.revision)
-        .where(question_routes.c.app == app, question_routes.c.message_id == message_id)
-        .order_by(question_routes.c.revision.desc())
-        .limit(1)
-    ).first()
+    row = _OPENED.first(connection, {"app": app, "message": message_id})
     if row is None:
         return None
-    return RequestId(cast("str", row.request_id)), cast("int", row.revision)
+    return RequestId(cast("str", row["request_id"])), cast("int", row["revision"])
 
 
 def way_back(connection: Connection, request_id: RequestId, revision: int) -> WayBack | None:
     """The state of a revision's route, by keys alone; None where the revision came along none."""
-    row = connection.execute(
-        select(conversations.c.conversation_id, chats.c.state, question_routes.c.recalled_at)
-        .select_from(question_routes)
-        .join(requests, requests.c.request_id == question_routes.c.request_id)
-        .join(conversations, conversations.c.conversation_id == requests.c.conversation_id)
-        .join(chats, chats.c.chat_ref == conversations.c.chat_ref)
-        .where(question_routes.c.request_id == request_id, question_routes.c.revision == revision)
-    ).first()
+    row = _WAY_BACK.first(connection, {"request": request_id, "revision": revision})
     if row is None:
         return None
     return WayBack(
-        conversation_id=ConversationId(cast("str", row.conversation_id)),
-        chat_active=row.state == _ACTIVE,
-        recalled=row.recalled_at is not None,
+        conversation_id=ConversationId(cast("str", row["conversation_id"])),
+        chat_active=row["state"] == _ACTIVE,
+        recalled=row["recalled_at"] is not None,
     )

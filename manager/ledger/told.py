@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, select
 
 from manager.ids import OpenId
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import told_once
 from returns.ids import AppName, Millis
+from returns.ledger.prepared import Prepared
 
 NOT_OWNER = "not_owner"
+
+_TOLD: Final = Prepared(
+    select(told_once.c.at).where(
+        told_once.c.app == bindparam("app"),
+        told_once.c.open_id == bindparam("person"),
+        told_once.c.what == bindparam("what"),
+    )
+)
 
 
 def was_told(connection: Connection, app: AppName, person: OpenId, what: str) -> bool:
     """Whether the person was told."""
-    query = select(told_once.c.at).where(
-        told_once.c.app == app, told_once.c.open_id == person, told_once.c.what == what
-    )
-    return connection.execute(query).first() is not None
+    return _TOLD.first(connection, {"app": app, "person": person, "what": what}) is not None
 
 
 def tell(connection: Connection, app: AppName, person: OpenId, what: str, now: Millis) -> bool:

@@ -8,6 +8,7 @@ from sqlalchemy import and_, bindparam, case, exists, func, insert, or_, select
 
 from manager.decisions.turn import TurnState
 from manager.ledger.tables import turns
+from returns.ledger.prepared import Prepared
 
 _other: Final = turns.alias()
 _earlier: Final = turns.alias()
@@ -36,7 +37,22 @@ DUE: Final = (
     .order_by(turns.c.due_at, turns.c.position, turns.c.event_seq)
     .limit(bindparam("most"))
 )
-QUEUE: Final = insert(turns)
+QUEUE: Final = Prepared(
+    insert(turns),
+    (
+        "turn_id",
+        "conversation_id",
+        "request_id",
+        "revision",
+        "state",
+        "pending",
+        "position",
+        "event_seq",
+        "due_at",
+        "receipt",
+        "parent_message_id",
+    ),
+)
 NEXT_QUEUED: Final = select(func.min(turns.c.due_at)).where(
     turns.c.pending == 1, turns.c.state == TurnState.QUEUED.value, turns.c.due_at > bindparam("now")
 )

@@ -67,7 +67,7 @@ def queue(connection: Connection, new: NewTurn, now: Millis) -> None:
         "receipt": "wanted" if new.receipt else None,
         "parent_message_id": new.parent,
     }
-    connection.execute(QUEUE, row)
+    QUEUE.run(connection, row)
     announce(connection, TURNS)
 
 

@@ -46,6 +46,7 @@ class Processes:
         self._search_path = search_path
         self._sandbox = sandbox
         self._slots = asyncio.Semaphore(limits.parallel)
+        self._starting: set[asyncio.Future[Process]] = set()
         self._running: set[Process] = set()
         self._closed = False
 
@@ -74,6 +75,9 @@ class Processes:
     async def close(self) -> None:
         """End every command that still runs, with all its children, and start no other."""
         self._closed = True
+        for starting in tuple(self._starting):
+            with contextlib.suppress(OSError):
+                await _end(await asyncio.shield(starting))
         for process in tuple(self._running):
             await _end(process)
 
@@ -117,6 +121,7 @@ class Processes:
                 start_new_session=True,
             )
         )
+        self._starting.add(starting)
         try:
             # Shielded: a command that is cancelled while it starts would escape the end of its group.
             process = await asyncio.shield(starting)
@@ -125,6 +130,7 @@ class Processes:
                 await _end(await starting)
             raise
         finally:
+            self._starting.discard(starting)
             os.close(writing)
         self._running.add(process)
         return process

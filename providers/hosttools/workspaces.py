@@ -20,7 +20,7 @@ class WorkspaceMissing(Exception):
     code = "workspace_missing"
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"the workspace {path!r} is no folder that can be read: correct steward.workspaces")
+        super().__init__(f"steward.workspaces: {path} is no folder that can be read: make it, or correct the path")
         self.path = path
 
 
@@ -30,7 +30,7 @@ class WorkspaceConflict(Exception):
     code = "workspace_conflict"
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"the workspace {path!r} is declared with two audiences: declare it once")
+        super().__init__(f"steward.workspaces: {path} is declared with two audiences: declare it once")
         self.path = path
 
 

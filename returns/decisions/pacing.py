@@ -1,6 +1,8 @@
 """Sliding windows that keep us below the provider's limits.
 
-A window allows so many starts in any span of its length, so no fixed or sliding window of the provider's can see more.
+A window allows so many calls in any span of its length, so no fixed or sliding window of the provider's can see more.
+The provider counts a call somewhere between its start and its end, on its own clock; a call is therefore counted from
+its start on, and once it ended, as if it had been made at its end.
 Lark counts each API per app (50 a second and 1000 a minute) and the messages of all bots in a chat (5 a second):
 https://open.feishu.cn/document/server-docs/im-v1/message/create
 """
@@ -37,6 +39,12 @@ class Window:
         self._forget(now)
         self._starts.append(now)
 
+    def end(self, start: int, now: int) -> None:
+        """Count the call that was taken at ``start`` as one of this moment."""
+        if start in self._starts:
+            self._starts.remove(start)
+        self._starts.append(max(now, self._starts[-1]) if self._starts else now)
+
     def idle(self, now: int) -> bool:
         """Whether nothing is counted any more."""
         self._forget(now)
@@ -71,6 +79,12 @@ class Pace:
                 for window in self._of(name):
                     window.take(now)
         return wait
+
+    def end(self, names: Sequence[tuple[str, str]], start: int, now: int) -> None:
+        """The call that was taken at ``start`` ended: the provider may have counted it as late as now."""
+        for name in names:
+            for window in self._of(name):
+                window.end(start, now)
 
     def closed(self, kind: str, now: int) -> dict[str, int]:
         """The names of a kind that must wait, each with its wait in ms; names that fell idle are forgotten."""

@@ -107,8 +107,6 @@ def conclude(
     connection: Connection, attempt: Attempt, outcome: SendOutcome, now: Millis, policy: ReturnsPolicy
 ) -> bool:
     """Record a send's outcome. A locator is stored whatever became of the part; False if the part was taken away."""
-    if isinstance(outcome, Accepted):
-        learn(connection, attempt.part_id, outcome.locator, Source.DIRECT, now)
     part = held(connection, attempt.part_id, State.SENDING, attempt.fence)
     if part is None:
         _note_late(connection, attempt.part_id, outcome, now)
@@ -171,13 +169,14 @@ def _refusing(part: Part, route: Route | None) -> Refusing:
 
 
 def _note_late(connection: Connection, part_id: PartId, outcome: SendOutcome, now: Millis) -> None:
-    """The outcome came after the hold was lost: it is evidence for people, and moves nothing by itself."""
+    """The outcome came after the hold was lost: it is evidence, and only a locator is more than that."""
     part = load(connection, part_id)
     if part is None:
         return
     match outcome:
         case Accepted():
             note(connection, part, now, Fact.ACCEPTED, {"log_id": outcome.log_id, "late": True})
+            learn(connection, part_id, outcome.locator, Source.DIRECT, now)
         case Unknown():
             note(connection, part, now, Fact.UNKNOWN, {**_unknown(outcome), "late": True})
         case Refused():

@@ -56,7 +56,8 @@ def move(
     )
     if moved.rowcount != 1:
         return False
-    _follow(connection, part, target, left, now)
+    _tell(connection, part, target, left, now, values.get("verification"))
+    _follow(connection, part, target, now)
     return True
 
 
@@ -71,26 +72,33 @@ def refresh(connection: Connection, part: Part, now: Millis) -> None:
         answers.refresh(connection, part.subject, part.return_id, now)
 
 
-def _follow(connection: Connection, part: Part, target: State, left: Error | None, now: Millis) -> None:
+def _tell(
+    connection: Connection, part: Part, target: State, left: Error | None, now: Millis, verification: object
+) -> None:
+    """The fact that a part was settled."""
     match target:
         case State.DELIVERED:
-            note(connection, part, now, Fact.DELIVERED)
-            _release_next(connection, part, now)
+            note(connection, part, now, Fact.DELIVERED, {"verification": str(verification)})
         case State.EXPLICIT_UNVERIFIED:
             note(connection, part, now, Fact.UNVERIFIED, {"error": left.value if left else None})
-            _mark_held(connection, part, Error.EARLIER_PART_UNVERIFIED, now)
         case State.UNDELIVERABLE:
             note(connection, part, now, Fact.UNDELIVERABLE, {"error": left.value if left else None})
-            _mark_held(connection, part, Error.EARLIER_PART_UNVERIFIED, now)
         case State.SUPERSEDED:
             note(connection, part, now, Fact.SUPERSEDED)
-        case State.VERIFICATION_REQUIRED:
-            if part.state is State.EXPLICIT_UNVERIFIED:
-                _mark_held(connection, part, None, now)
-        case State.QUEUED | State.SENDING | State.RETRY_PENDING:
+        case State.QUEUED | State.SENDING | State.RETRY_PENDING | State.VERIFICATION_REQUIRED:
             pass
         case _:
             assert_never(target)
+
+
+def _follow(connection: Connection, part: Part, target: State, now: Millis) -> None:
+    """What the move means for the parts behind this one, for the answer and for who waits."""
+    if target is State.DELIVERED:
+        _release_next(connection, part, now)
+    elif target in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):
+        _mark_held(connection, part, Error.EARLIER_PART_UNVERIFIED, now)
+    elif part.state is State.EXPLICIT_UNVERIFIED:  # it is looked at again
+        _mark_held(connection, part, None, now)
     refresh(connection, part, now)
     announce(connection, RETURNS)
     if target not in (State.SENDING, State.VERIFICATION_REQUIRED):  # it can no longer echo unrecognised

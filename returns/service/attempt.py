@@ -26,11 +26,11 @@ async def deliver(tools: Tools, part_id: PartId, app: AppName, chat: ChatKey) ->
     """Try to send a part once. Raises ``StorageUnavailable`` if the attempt could not be committed."""
     if not await prepare(tools, part_id, app):
         return
-    await tools.take_turn((SENDS, app), (CHAT, chat))
-    attempt = await commit(tools, part_id)
-    if attempt is None:
-        return
-    outcome = await send(tools, attempt)
+    async with tools.turn((SENDS, app), (CHAT, chat)):
+        attempt = await commit(tools, part_id)
+        if attempt is None:
+            return
+        outcome = await send(tools, attempt)
     await conclude(tools, attempt, outcome)
 
 

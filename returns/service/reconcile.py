@@ -25,8 +25,8 @@ async def search(tools: Tools, check: Check, app: AppName) -> Found | NotRead:
     found: list[Reading] = []
     cursor: str | None = None
     for _ in range(MOST_PAGES):
-        await tools.take_turn((LISTS, app))
-        page = await tools.provider.list_window(check.expected.route, check.expected.since, cursor)
+        async with tools.turn((LISTS, app)):
+            page = await tools.provider.list_window(check.expected.route, check.expected.since, cursor)
         match page:
             case WindowPage(readings, cursor):
                 found.extend(candidates(readings, check.expected))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from returns.decisions.pacing import MINUTE_MS, SECOND_MS, Pace
@@ -36,10 +37,17 @@ class Tools:
     pace: Pace
     sleep: Sleep
 
-    async def take_turn(self, *names: tuple[str, str]) -> None:
-        """Wait until the pace allows one more under all the names, and count it."""
-        while wait_ms := self.pace.take(names, self.clock.now()):
+    @asynccontextmanager
+    async def turn(self, *names: tuple[str, str]) -> AsyncGenerator[None]:
+        """Wait until the pace allows one more call under all the names; the block is the call."""
+        start = self.clock.now()
+        while wait_ms := self.pace.take(names, start):
             await self.sleep(wait_ms / 1000)
+            start = self.clock.now()
+        try:
+            yield
+        finally:
+            self.pace.end(names, start, self.clock.now())
 
 
 def pace_of(policy: ReturnsPolicy) -> Pace:

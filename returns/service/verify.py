@@ -35,8 +35,8 @@ async def claim(tools: Tools, part_id: PartId) -> Check | None:
 
 async def read_back(tools: Tools, check: Check, app: AppName, locator: Locator) -> None:
     """Read the message and record what it proves."""
-    await tools.take_turn((READS, app))
-    outcome = await while_held(tools, check.part_id, check.fence, tools.provider.read(app, locator))
+    async with tools.turn((READS, app)):
+        outcome = await while_held(tools, check.part_id, check.fence, tools.provider.read(app, locator))
     meaning = _meaning(outcome, locator, check)
     now = tools.clock.now()
     if isinstance(meaning, NotRead):

@@ -61,7 +61,8 @@ async def test_r2_r5_accepted_but_never_told(home: Home) -> None:
 
 async def test_r2_the_same_words_twice_are_two_answers(scene: Scene) -> None:
     """R2: distinct questions with the same text do not fold into one, whatever their sends' keys are made of."""
-    questions = [scene.ask(), scene.ask()]
+    first_question = scene.ask()
+    questions = [first_question, scene.ask(at=first_question.create_time + 5)]
     items = await scene.settled(2)
     assert [delivery(item) for item in items] == [("delivered", None, "direct")] * 2
     first, second = (scene.answers(question) for question in questions)

@@ -106,8 +106,9 @@ async def test_the_tree_ends_when_the_session_is_left(tmp_path: Path) -> None:
     task = asyncio.ensure_future(session.run(["sh", "-c", TREE + "sleep 600"], cwd=tmp_path, environment={}))
     await written(tmp_path)
     await session.close()
-    await task
     assert await gone(tmp_path)
+    ran = await task
+    assert ran.status == -9
     with pytest.raises(Unavailable):
         await session.run(["true"], cwd=tmp_path, environment={})
 

@@ -26,8 +26,8 @@ async def test_an_answer_is_sent_once_read_back_and_proved(tmp_path: Path) -> No
         assert [name for name, _ in await home.facts(subject)] == [
             "return_queued",
             "attempt",
-            "located",
             "accepted",
+            "located",
             "read_back",
             "delivered",
         ]

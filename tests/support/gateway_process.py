@@ -170,9 +170,11 @@ class GatewayProcess:
         headers = {"Authorization": f"Bearer {token}"}
         return httpx.AsyncClient(base_url=self.settings.url, headers=headers, trust_env=False, timeout=10)
 
-    async def inbox(self) -> list[dict[str, object]]:
-        """All items of the inbox, newest first."""
-        async with self.operator() as http:
-            answer = await http.get("/api/v1/inbox", params={"limit": 100})
-            answer.raise_for_status()
-            return answer.json()["items"]
+    async def inbox(self, http: httpx.AsyncClient | None = None) -> list[dict[str, object]]:
+        """The newest 100 items of the inbox, newest first; ``http`` is an operator's client to ask with."""
+        if http is None:
+            async with self.operator() as own:
+                return await self.inbox(own)
+        answer = await http.get("/api/v1/inbox", params={"limit": 100})
+        answer.raise_for_status()
+        return answer.json()["items"]

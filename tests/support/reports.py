@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import httpx
 
 from providers.lark_double.model import App, Chat, Message
+from providers.lark_double.pusher import Push
 from providers.lark_double.server import LarkDouble
 from tests.support.gateway_process import GatewayProcess, GatewaySettings, toml_pairs
 from tests.support.world import FINAL, WAIT_S, Peer, World, make_repository
@@ -94,6 +95,10 @@ class Home:
             return bool(pushes) and all(push.state == "delivered" for push in pushes)
 
         await self.lark.wait_for(over, 20, "200 for every push")
+
+    def event(self, message: Message, app: App | None = None) -> Push:
+        """The first push that told an app of a message."""
+        return self.lark.pushes(app, event_type="im.message.receive_v1", message_id=message.message_id)[0]
 
     async def events(self, state: str) -> list[dict[str, Any]]:
         """The events that were set aside."""

@@ -83,9 +83,9 @@ class World:
 
     async def inbox_until(self, look: Callable[[list[dict[str, Any]]], T]) -> T:
         """What ``look`` makes of the inbox as soon as it is true."""
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(WAIT_S), self.gateway.operator() as http:
             while True:
-                found = look(await self.gateway.inbox())
+                found = look(await self.gateway.inbox(http))
                 if found:
                     return found
                 await asyncio.sleep(0.05)

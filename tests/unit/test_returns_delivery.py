@@ -79,7 +79,7 @@ def test_every_state_by_every_event(state: State, event: Event) -> None:
 
 def test_the_table_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
-        TRANSITIONS[State.QUEUED, Event.PROVED] = State.DELIVERED  # type: ignore[index]
+        TRANSITIONS[State.QUEUED, Event.PROVED] = State.DELIVERED
 
 
 def test_every_event_has_its_error_and_is_used() -> None:
