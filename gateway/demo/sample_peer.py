@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -18,6 +19,7 @@ from gateway.demo.sample_work import SKILLS, Work
 
 WAIT_S = 20
 HTTP_TIMEOUT_S = WAIT_S + 10
+PAUSE_S = 1
 
 
 class Gateway:
@@ -71,6 +73,9 @@ def main(name: str, repository: Path) -> None:
                 serve_one(gateway, work, repository)
             except httpx.TransportError:
                 return
+            except httpx.HTTPStatusError as refused:  # the same keys make it safe to begin again
+                sys.stderr.write(f"{name}: {refused}\n")
+                time.sleep(PAUSE_S)
 
 
 if __name__ == "__main__":

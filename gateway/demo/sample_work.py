@@ -25,7 +25,7 @@ def survey(repository: Path) -> str:
         lines[folder] += path.read_bytes().count(b"\n")
     rows = [f"{folder:<14}{files[folder]:>6}{lines[folder]:>9}" for folder, _ in lines.most_common(12)]
     table = "\n".join([f"{'folder':<14}{'files':>6}{'lines':>9}", *rows])
-    return f"{files.total()} tracked files, {lines.total()} lines at {_revision(repository)}.\n```\n{table}\n```"
+    return f"{files.total()} tracked files, {lines.total()} lines at {revision(repository)}.\n```\n{table}\n```"
 
 
 def chronicle(repository: Path) -> str:
@@ -33,11 +33,17 @@ def chronicle(repository: Path) -> str:
     people = _git(repository, "shortlog", "-sn", "--no-merges", "HEAD").strip().splitlines()[:8]
     newest = _git(repository, "log", "-5", "--format=%h %as %s").strip()
     counts = "\n".join(line.strip().replace("\t", " commits, ") for line in people)
-    return f"Commits by author at {_revision(repository)}:\n{counts}\n\nThe newest:\n```\n{newest}\n```"
+    return f"Commits by author at {revision(repository)}:\n{counts}\n\nThe newest:\n```\n{newest}\n```"
 
 
-def _revision(repository: Path) -> str:
+def revision(repository: Path) -> str:
+    """The commit that is checked out. Raises ``OSError`` without git, ``CalledProcessError`` without a commit."""
     return _git(repository, "rev-parse", "--short=10", "HEAD").strip()
+
+
+def is_shallow(repository: Path) -> bool:
+    """Whether older commits were not cloned."""
+    return _git(repository, "rev-parse", "--is-shallow-repository").strip() == "true"
 
 
 def _git(repository: Path, *arguments: str) -> str:

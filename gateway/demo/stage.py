@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 
 import httpx
 
@@ -23,6 +23,8 @@ APP_ID = "cli_demo"
 PERSON = "Lin"
 START_S = 30
 END_S = 10
+LOG = "processes.log"
+LAST_WORDS = 4_000
 
 
 class NotStarted(Exception):
@@ -52,11 +54,13 @@ async def set_up(folder: Path, repository: Path) -> AsyncGenerator[Stage]:
         app = lark.app(APP_ID, keys["app_secret"], keys["encrypt_key"], keys["verification_token"], name="Steward")
         chat = lark.create_chat("demo", [PERSON], [APP_ID])
         config = _write_config(folder, repository, lark.url, keys)
-        url = await _gateway(stack, config, folder)
+        log = stack.enter_context((folder / LOG).open("ab"))
+        url, tokens = await _started(stack, config, log)
         lark.set_webhook(app, f"{url}/lark/events")
-        async with asyncio.TaskGroup() as group:
-            for name in SKILLS:
-                group.create_task(_peer(stack, name, config, repository, url))
+        for name, token in tokens.items():
+            own = {"LARK_STEWARD_URL": url, "LARK_STEWARD_PEER_TOKEN": token}
+            arguments = ["-m", "gateway.demo.sample_peer", name, str(repository)]
+            await _start(stack, arguments, log, own)
         token_file = folder / "data" / "operator.token"
         operator = await stack.enter_async_context(_operator(url, token_file))
         yield Stage(lark, app, chat, url, operator, token_file)
@@ -81,16 +85,41 @@ def _write_config(folder: Path, repository: Path, domain: str, keys: Mapping[str
     return config
 
 
-async def _gateway(stack: AsyncExitStack, config: Path, folder: Path) -> str:
-    log = stack.enter_context((folder / "gateway.log").open("wb"))
-    process = await _start(stack, ["-m", "gateway", "--config", str(config), "serve", "--json"], stderr=log.fileno())
+def words_of(folder: Path) -> str:
+    """The last words of the demo's processes."""
+    log = folder / LOG
+    return log.read_text(encoding="utf-8", errors="replace")[-LAST_WORDS:] if log.exists() else ""
+
+
+async def _started(stack: AsyncExitStack, config: Path, log: BinaryIO) -> tuple[str, Mapping[str, str]]:
+    """Start the gateway and, while it gets ready, register the peers; its address, and the token of each peer."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            gateway = group.create_task(_gateway(stack, config, log))
+            tokens = group.create_task(_tokens(config))
+    except ExceptionGroup as errors:
+        reasons, others = errors.split(NotStarted)
+        if reasons is None or others is not None:
+            raise
+        raise NotStarted("\n".join(str(reason) for reason in reasons.exceptions)) from None
+    return gateway.result(), tokens.result()
+
+
+async def _gateway(stack: AsyncExitStack, config: Path, log: BinaryIO) -> str:
+    arguments = ["-m", "gateway", "--config", str(config), "serve", "--json"]
+    process = await _start(stack, arguments, log, stdout=asyncio.subprocess.PIPE)
     line = await _first_line(process)
     if not line:
-        raise NotStarted((folder / "gateway.log").read_text(encoding="utf-8", errors="replace")[-2000:])
+        raise NotStarted(words_of(config.parent))
     return str(cast("dict[str, object]", json.loads(line))["url"])
 
 
-async def _peer(stack: AsyncExitStack, name: str, config: Path, repository: Path, url: str) -> None:
+async def _tokens(config: Path) -> dict[str, str]:
+    """Register the peers by the command that anybody would use."""
+    return {name: await _token(name, config) for name in SKILLS}
+
+
+async def _token(name: str, config: Path) -> str:
     english, chinese, _ = SKILLS[name]
     phrases = ["--responsibility", english, "--responsibility", chinese]
     adding = await asyncio.create_subprocess_exec(
@@ -99,32 +128,38 @@ async def _peer(stack: AsyncExitStack, name: str, config: Path, repository: Path
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        env=_environment(),
     )
     out, err = await adding.communicate()
     if adding.returncode != 0:
-        raise NotStarted(err.decode("utf-8", "replace")[-2000:])
-    token = str(cast("dict[str, object]", json.loads(out))["token"])
-    own = {"LARK_STEWARD_URL": url, "LARK_STEWARD_PEER_TOKEN": token}
-    await _start(stack, ["-m", "gateway.demo.sample_peer", name, str(repository)], env={**environment(), **own})
+        raise NotStarted(err.decode("utf-8", "replace")[-LAST_WORDS:])
+    return str(cast("dict[str, object]", json.loads(out))["token"])
 
 
 async def _start(
     stack: AsyncExitStack,
     arguments: list[str],
+    log: BinaryIO,
+    own: Mapping[str, str] | None = None,
     *,
-    stderr: int = asyncio.subprocess.DEVNULL,
-    env: Mapping[str, str] | None = None,
+    stdout: int = asyncio.subprocess.DEVNULL,
 ) -> asyncio.subprocess.Process:
+    """Start a program of ours, to be ended when the stage is left; what it says goes to the log."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=stderr,
-        env=env,
+        stdout=stdout,
+        stderr=log.fileno(),
+        env={**_environment(), **(own or {})},
     )
     stack.push_async_callback(_end, process)
     return process
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment without any real app: the demo touches nothing but itself."""
+    return {name: value for name, value in environment().items() if not name.startswith("LARK_")}
 
 
 async def _first_line(process: asyncio.subprocess.Process) -> bytes:

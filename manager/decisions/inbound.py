@@ -68,6 +68,8 @@ class MessageReceived:
     content_digest: str
     """SHA-256 of type and content as sent."""
     message_type: str
+    shown: str | None = None
+    """What a person reads, in the form in which what we send is compared; None where ``text`` is that."""
 
 
 @dataclass(frozen=True, slots=True)

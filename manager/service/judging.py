@@ -135,7 +135,7 @@ def _admission(
     # What we send mentions nobody, so a message that mentions the steward is no echo.
     if isinstance(admission, Ignore | Hold) or any(mention.open_id == own_id for mention in message.mentions):
         return admission
-    shown = fingerprint(visible_text(message.text, message.mentions))
+    shown = fingerprint(visible_text(message.text, message.mentions) if message.shown is None else message.shown)
     unsettled = echoes.has_unsettled_content(connection, app, message.chat_id, shown)
     return admit(message, policy.apps[app], replace(known, unsettled_content=True)) if unsettled else admission
 

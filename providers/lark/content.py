@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from providers.lark.fields import JsonObject, as_list, as_object, as_text, child, parse_json
-from providers.lark.post import unwrapped
-from returns.decisions.fingerprint import clean
+from providers.lark.post import document_of, unwrapped
+from returns.decisions.fingerprint import clean, visible
 
 ALL_KEY: Final = "@_all"
 MAX_OPTIONS: Final = 20
@@ -43,6 +43,20 @@ def readable(message_type: str, content: str) -> str:
         return _text(parsed) if message_type == "text" else _post(parsed)
     show = _SHOWN.get(message_type)
     return f"[{clean(message_type)}]" if show is None else show(parsed or {})
+
+
+def shown(message_type: str, content: str) -> str | None:
+    """What a person reads of a post, as our own are compared when they are read back; None for other types.
+
+    Words for a reader tell code from prose by fences, which nobody sees in a post.
+    """
+    if message_type != "post" or not content:
+        return None
+    try:
+        parsed = as_object(parse_json(content))
+    except ValueError:
+        return None
+    return None if parsed is None else clean(visible(document_of(parsed)))
 
 
 def mentions_all(message_type: str, content: str, text: str) -> bool:

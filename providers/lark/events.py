@@ -28,7 +28,7 @@ from manager.decisions.inbound import (
     Unwanted,
 )
 from manager.ids import OpenId
-from providers.lark.content import ALL_KEY, UnreadableContent, digest, mentions_all, readable
+from providers.lark.content import ALL_KEY, UnreadableContent, digest, mentions_all, readable, shown
 from providers.lark.fields import JsonObject, as_id, as_list, as_object, as_text, child, moment
 from returns.ids import AppName, ChatId, MessageId, Millis, ThreadId
 
@@ -123,6 +123,7 @@ def _received(envelope: Envelope, event: JsonObject) -> MessageReceived:
         mentions_all=everybody or mentions_all(message_type, content, text),
         content_digest=digest(message_type, content),
         message_type=message_type,
+        shown=shown(message_type, content),
     )
 
 

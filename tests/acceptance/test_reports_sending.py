@@ -79,7 +79,8 @@ async def test_r3_equal_parts_are_told_each_once(home: Home, scene: Scene) -> No
     item = await scene.one(status="delivered")
     notice, *parts = scene.answers(question)
     assert notice.startswith("Handed over to scribe")
-    assert len(parts) == item["delivery"]["parts"] == item["delivery"]["delivered_parts"] == item["delivery"]["attempts"]
+    told = item["delivery"]
+    assert len(parts) == told["parts"] == told["delivered_parts"] == told["attempts"]
     assert len(set(parts)) < len(parts), "no two parts were equal: this proves nothing"
     assert "".join(parts).count("=") == ALIKE.count("=")
     assert len({entry.uuid for entry in scene.lark.sends(scene.chat)}) == 1 + len(parts)
@@ -102,7 +103,7 @@ async def test_r6_what_was_never_sent_is_tried_again(home: Home) -> None:
 
 
 async def test_r6_what_may_have_been_sent_is_not(home: Home) -> None:
-    """R6: the connection is lost, or a server fails, after the request was written: one send, and an operator is asked."""
+    """R6: after the request was written the connection is lost, or a server fails: one send, an operator is asked."""
     scenes = [await home.scene() for _ in BEFORE]
     for scene, kind in zip(scenes, BEFORE, strict=True):
         scene.fault(kind, "reply")
@@ -267,5 +268,3 @@ async def test_o3_delivered_is_never_overwritten(home: Home, scene: Scene) -> No
     assert (await scene.items())[0]["delivery"] == item["delivery"]
     assert len(home.lark.reads(scene.chat)) == reads
     assert len(home.lark.sends(scene.chat)) == 1
-
-

@@ -22,8 +22,8 @@ MEMORY_AIM_MB = 120
 FAST = {"readback_delay_s": 0.1, "app_per_second": 5000, "app_per_minute": 100000, "chat_per_second": 1000}
 
 
-def _settings(folder: Path, lark: LarkDouble) -> GatewaySettings:
-    settings = GatewaySettings(folder, lark.url, workspace=make_repository(folder / "project"), returns=FAST)
+def _settings(folder: Path, lark: LarkDouble, workspace: Path | None = None) -> GatewaySettings:
+    settings = GatewaySettings(folder, lark.url, workspace=workspace, returns=FAST)
     settings.write()
     return settings
 
@@ -88,7 +88,7 @@ async def idle_memory() -> Figure:
     """Resident memory of ``lark-steward serve`` that has nothing to do."""
     with tempfile.TemporaryDirectory() as name:
         async with LarkDouble.start() as lark:
-            settings = _settings(Path(name), lark)
+            settings = _settings(Path(name), lark, make_repository(Path(name) / "project"))
             _register(lark, settings, settings.url)
             async with GatewayProcess(settings) as gateway:
                 await asyncio.sleep(2)

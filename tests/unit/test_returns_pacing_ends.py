@@ -1,4 +1,4 @@
-"""A call is counted by the provider anywhere between its start and its end; no window of its ever sees too many (A3)."""
+"""A3: the provider counts a call anywhere between its start and its end; no window of its ever sees too many."""
 
 from __future__ import annotations
 
