@@ -6,16 +6,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
 from returns.decisions.document import Document
 from returns.ids import AppName, ChatId, IdempotencyKey, MessageId, Millis, SubjectId, ThreadId
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -39,6 +40,22 @@ class Wakeup(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Together(Generic[A, T]):
+    """A closure for one item that can do the same for several at once, for less.
+
+    Those that wait with an equal ``perform`` may be performed by one call of it, in one transaction; it gives one
+    result for each item, in their order. When it raises, nothing of it is kept and each item is performed alone.
+    """
+
+    item: A
+    perform: Callable[[Connection, Sequence[A]], Sequence[T]]
+
+    def __call__(self, connection: Connection) -> T:
+        """Perform the item alone."""
+        return self.perform(connection, (self.item,))[0]
+
+
 class Transactions(Protocol):
     """Durable transactions over one database.
 
@@ -49,6 +66,7 @@ class Transactions(Protocol):
         """Run ``work`` in a writing transaction and return once it is durable.
 
         Raises what ``work`` raised (its effects are rolled back, those of others are not), or ``StorageUnavailable``.
+        ``work`` may be a ``Together``.
         """
         ...
 
@@ -237,4 +255,8 @@ class Authority(Protocol):
 
     def verdict(self, connection: Connection, subject: SubjectId, revision: int) -> Verdict:
         """Whether the answer to this revision of the subject may still be told along its route."""
+        ...
+
+    def question_recalled(self, connection: Connection, subject: SubjectId, revision: int, now: Millis) -> None:
+        """The question is gone, as the provider or an earlier verdict said: told in the transaction that records it."""
         ...

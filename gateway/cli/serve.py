@@ -7,6 +7,8 @@ from typing import cast
 
 import click
 
+USAGE = 2
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Say where it listens as one JSON line.")
@@ -14,6 +16,14 @@ import click
 def serve(ctx: click.Context, as_json: bool) -> None:
     """Run the gateway in the foreground until SIGINT or SIGTERM."""
     config = cast("dict[str, Path | None]", ctx.obj)["config"]
+    from gateway.settings import SettingsError, find_file, load
+    from gateway.system import environment
+
+    try:
+        settings = load(config, environment(), serving=True)
+    except SettingsError as error:
+        click.echo(str(error), err=True)
+        ctx.exit(USAGE)
     from gateway.cli.serving import serve_until_stopped
 
-    raise SystemExit(serve_until_stopped(config, as_json=as_json))
+    ctx.exit(serve_until_stopped(settings, find_file(config, environment()), as_json=as_json))

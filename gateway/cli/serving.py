@@ -1,4 +1,4 @@
-"""Runs a gateway as a process: settings, log, signals, one sentence for each thing that can be wrong at start."""
+"""Runs a gateway as a process: log, signals, one sentence for each thing that can be wrong at start."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from gateway.http.logging import set_up
 from gateway.http.operator_token import OperatorTokenUnusable
 from gateway.http.server import AddressUnusable, PortInUse
 from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning
-from gateway.settings import Settings, SettingsError, find_file, load
-from gateway.system import environment
+from gateway.settings import Settings
 from providers.hosttools.workspaces import WorkspaceConflict, WorkspaceMissing
 from providers.lark.config import LarkAppInvalid
 from providers.storage.errors import DatabaseTooNew, UnsupportedDatabase
 from returns.ports import StorageUnavailable
 
-DONE, FAILED, USAGE = 0, 1, 2
+DONE, FAILED = 0, 1
 
 NOTHING_TO_READ = (
     "warning: no workspace is declared, so the steward has nothing to read and can only hand questions over. "
@@ -45,23 +44,17 @@ CANNOT_START = (
 logger = logging.getLogger(__name__)
 
 
-def serve_until_stopped(config: Path | None, *, as_json: bool) -> int:
-    """Serve; the exit code: 0 stopped as told, 1 could not start or go on, 2 the configuration is wrong."""
-    try:
-        settings = load(config, environment(), serving=True)
-        file = find_file(config, environment())
-    except SettingsError as error:
-        click.echo(str(error), err=True)
-        return USAGE
+def serve_until_stopped(settings: Settings, config: Path | None, *, as_json: bool) -> int:
+    """Serve with the settings of ``config``; the exit code: 0 stopped as told, 1 could not start or go on."""
     set_up(policies.secrets_of(settings))
     if not settings.steward.workspaces:
         click.echo(NOTHING_TO_READ, err=True)
     try:
-        asyncio.run(_serve(settings, file, as_json=as_json))
+        asyncio.run(_serve(settings, config, as_json=as_json))
     except CANNOT_START as error:
         return _cannot_start(str(error))
     except (WorkspaceConflict, WorkspaceMissing) as error:
-        return _cannot_start(f"{file}: {error}" if file else str(error))
+        return _cannot_start(f"{config}: {error}" if config else str(error))
     except Exception:
         logger.exception("A part of the gateway failed in a way that was not foreseen; the gateway ends.")
         return FAILED

@@ -10,22 +10,24 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from manager.decisions.inbound import Envelope
 from manager.ids import RequestId
 from manager.ledger.inserting import new_only
 from manager.ledger.tables import event_bodies, event_keys, events
 from returns.ids import AppName, Millis
-from returns.ledger.prepared import Prepared
+from returns.ledger.deferring import deferred
+from returns.ledger.prepared import Prepared, Row, listed, names, size_for
 from returns.ledger.wakeups import announce
 
 HELD_EVENTS = "held_events"
 """The topic of events that wait to be judged again."""
 
-MOST_KEYS = 4
+KEYS_AT_ONCE = 256
 LONGEST_KEY = 200
 LONGEST_NAME = 120
 LONGEST_TYPE = 80
@@ -49,16 +51,11 @@ class EventState(Enum):
 
 
 # Statements that run for every event are made once: making one costs more than running it.
-_TAKEN: Final = Prepared(
-    select(event_keys.c.key, event_keys.c.seq, event_keys.c.body_digest).where(
-        event_keys.c.app == bindparam("app"),
-        event_keys.c.key.in_([bindparam(f"key_{number}") for number in range(MOST_KEYS)]),
-    )
-)
 _TAKE: Final = new_only(event_keys, ("app", "key", "seq", "body_digest", "at"))
 _STORE: Final = Prepared(
-    insert(events).returning(events.c.seq),
+    insert(events),
     (
+        "seq",
         "app",
         "event_id",
         "event_type",
@@ -70,6 +67,11 @@ _STORE: Final = Prepared(
         "body_digest",
     ),
 )
+_NUMBERS: Final = {
+    # there, the only one that writes is the one that asks
+    "sqlite": Prepared(select((func.coalesce(func.max(events.c.seq), 0) + 1).label("seq"))),
+    "postgresql": Prepared(select(func.nextval(func.pg_get_serial_sequence("events", "seq")).label("seq"))),
+}
 _STATE: Final = Prepared(select(events.c.state).where(events.c.seq == bindparam("seq")))
 
 
@@ -98,18 +100,39 @@ def key(kind: str, value: str) -> str:
 
 
 def claims(connection: Connection, app: AppName, keys: Sequence[str]) -> dict[str, Claim]:
-    """Those of the keys (one to four) that are taken, and by whom."""
-    asked = {f"key_{number}": keys[min(number, len(keys) - 1)] for number in range(MOST_KEYS)}
+    """Those of the keys (at least one) that are taken, and by whom."""
     return {
         cast("str", row["key"]): Claim(cast("int", row["seq"]), cast("str", row["body_digest"]))
-        for row in _TAKEN.rows(connection, {"app": app, **asked})
+        for start in range(0, len(keys), KEYS_AT_ONCE)
+        for row in _read(connection, app, keys[start : start + KEYS_AT_ONCE])
     }
+
+
+def _read(connection: Connection, app: AppName, keys: Sequence[str]) -> list[Row]:
+    return _taken(size_for(len(keys))).rows(connection, {"app": app, **listed("key", keys)})
+
+
+@lru_cache(maxsize=32)
+def _taken(count: int) -> Prepared:
+    return Prepared(
+        select(event_keys.c.key, event_keys.c.seq, event_keys.c.body_digest).where(
+            event_keys.c.app == bindparam("app"), event_keys.c.key.in_(names("key", count))
+        )
+    )
 
 
 def claim(connection: Connection, app: AppName, keys: Sequence[str], taken: Claim, now: Millis) -> bool:
     """Take all the keys; False when somebody else took one at the same time (then roll back)."""
-    rows = [{"app": app, "key": one, "seq": taken.seq, "body_digest": taken.body_digest, "at": now} for one in keys]
-    return _TAKE[connection.dialect.name].run_many(connection, rows) == len(rows)
+    return claim_all(connection, [(app, one, taken) for one in keys], now)
+
+
+def claim_all(connection: Connection, wanted: Sequence[tuple[AppName, str, Claim]], now: Millis) -> bool:
+    """As ``claim``, for keys of several events."""
+    rows = [
+        {"app": app, "key": one, "seq": taken.seq, "body_digest": taken.body_digest, "at": now}
+        for app, one, taken in wanted
+    ]
+    return not rows or _TAKE[connection.dialect.name].run_many(connection, rows) == len(rows)
 
 
 def store(
@@ -121,9 +144,11 @@ def store(
     request: RequestId | None = None,
 ) -> int:
     """Store an event; its sequence number."""
-    stored = _STORE.first(
+    seq = _next_number(connection)
+    _STORE.defer(
         connection,
         {
+            "seq": seq,
             "app": envelope.app,
             "event_id": envelope.event_id[:LONGEST_NAME],
             "event_type": envelope.event_type[:LONGEST_TYPE],
@@ -135,7 +160,18 @@ def store(
             "body_digest": envelope.body_digest,
         },
     )
-    return 0 if stored is None else cast("int", stored["seq"])
+    return seq
+
+
+def _next_number(connection: Connection) -> int:
+    """The sequence number of the next event."""
+    waiting = deferred(connection)
+    last = None if waiting is None else waiting.numbers.get(events.name)
+    numbers = _NUMBERS[connection.dialect.name]
+    seq = cast("int", numbers.only(connection, {})["seq"]) if last is None else last + 1
+    if waiting is not None and connection.dialect.name == "sqlite":  # the last one is not written yet
+        waiting.numbers[events.name] = seq
+    return seq
 
 
 def settle(

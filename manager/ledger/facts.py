@@ -25,7 +25,7 @@ def record(
     detail: Mapping[str, str | int | bool | None] | None = None,
 ) -> None:
     """Add one fact; ``detail`` holds no provider id, no body and no secret."""
-    _RECORD.run(
+    _RECORD.defer(
         connection,
         {
             "request_id": request,

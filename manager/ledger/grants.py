@@ -8,18 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import cast
+from typing import Final, cast
 
-from sqlalchemy import Connection, RowMapping, and_, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
 from sqlalchemy.sql import Select
 
 from manager.decisions.decision import Audience
 from manager.ids import ConversationId, GrantId
 from manager.ledger.tables import grants
 from returns.ids import AppName, Millis
+from returns.ledger.prepared import Prepared, Row
 
 CONVERSE = "converse"
 _STEWARD = "steward:"
+
+_COVERING: Final = Prepared(
+    select(grants).where(
+        grants.c.effect == CONVERSE, grants.c.resource.in_([bindparam("conversation"), bindparam("chat")])
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +138,7 @@ def may_converse(connection: Connection, conversation_id: ConversationId, now: M
     An active grant of the conversation itself counts unless its chat was revoked after it was given; without one, a
     revoked grant of the conversation wins over the chat's.
     """
-    rows = connection.execute(
-        select(grants).where(grants.c.effect == CONVERSE, grants.c.resource.in_(_covering(conversation_id)))
-    ).mappings()
+    rows = _COVERING.rows(connection, {"conversation": conversation_id, "chat": _covering(conversation_id)[-1]})
     found = [grant for grant in map(_grant, rows) if grant.principal.startswith(_STEWARD)]
     own = [grant for grant in found if grant.resource == conversation_id]
     chat = [grant for grant in found if grant.resource != conversation_id]
@@ -171,7 +176,7 @@ def page(
         query = query.where(
             or_(grants.c.created_at > at, and_(grants.c.created_at == at, grants.c.grant_id > grant_id))
         )
-    return tuple(_grant(row) for row in connection.execute(query).mappings())
+    return tuple(_grant(cast("Row", row)) for row in connection.execute(query).mappings())
 
 
 def _covering(conversation_id: ConversationId) -> tuple[str, ...]:
@@ -188,7 +193,7 @@ def _judge(found: list[Grant], now: Millis) -> tuple[Converse, Millis]:
     return Converse.REVOKED, max(ends, default=Millis(0))
 
 
-def _grant(get: RowMapping) -> Grant:
+def _grant(get: Row) -> Grant:
     return Grant(
         grant_id=GrantId(cast("str", get["grant_id"])),
         principal=cast("str", get["principal"]),

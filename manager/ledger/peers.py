@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import cast
+from typing import Final, cast
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
 
 from manager.decisions.decision import Audience, PeerCard
 from manager.decisions.naming import fold
@@ -21,10 +21,18 @@ from manager.ids import PeerId
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import peer_phrases, peers, requests, revisions
 from returns.ids import Millis
+from returns.ledger.prepared import Prepared, Row
 
 _REMOVED = "removed"
 _RESPONSIBILITY = "responsibility"
 _EXAMPLE = "example"
+
+_EVERYONE: Final = Prepared(select(peers).where(peers.c.state != _REMOVED).order_by(peers.c.folded_name))
+_ALL_PHRASES: Final = select(peer_phrases).order_by(
+    peer_phrases.c.peer_id, peer_phrases.c.kind, peer_phrases.c.position
+)
+_PHRASES: Final = Prepared(_ALL_PHRASES)
+_PHRASES_OF: Final = Prepared(_ALL_PHRASES.where(peer_phrases.c.peer_id == bindparam("peer")))
 
 
 class PeerState(Enum):
@@ -157,9 +165,9 @@ def name_of(connection: Connection, peer_id: PeerId) -> str | None:
 
 def everyone(connection: Connection) -> tuple[Peer, ...]:
     """All peers that are not removed, by name."""
-    rows = connection.execute(select(peers).where(peers.c.state != _REMOVED).order_by(peers.c.folded_name))
+    found = _EVERYONE.rows(connection, {})
     phrases = _phrases(connection, None)
-    return tuple(_peer(row, phrases) for row in rows.mappings())
+    return tuple(_peer(row, phrases) for row in found)
 
 
 def candidates(connection: Connection) -> tuple[Candidate, ...]:
@@ -230,20 +238,18 @@ def _one(connection: Connection, condition: ColumnElement[bool], *, lock: bool =
     row = connection.execute(query.with_for_update() if lock else query).mappings().first()
     if row is None:
         return None
-    return _peer(row, _phrases(connection, PeerId(cast("str", row["peer_id"]))))
+    return _peer(cast("Row", row), _phrases(connection, PeerId(cast("str", row["peer_id"]))))
 
 
 def _phrases(connection: Connection, peer_id: PeerId | None) -> Mapping[tuple[str, str], list[str]]:
-    query = select(peer_phrases).order_by(peer_phrases.c.peer_id, peer_phrases.c.kind, peer_phrases.c.position)
-    if peer_id is not None:
-        query = query.where(peer_phrases.c.peer_id == peer_id)
+    rows = _PHRASES.rows(connection, {}) if peer_id is None else _PHRASES_OF.rows(connection, {"peer": peer_id})
     found: dict[tuple[str, str], list[str]] = {}
-    for row in connection.execute(query):
-        found.setdefault((cast("str", row.peer_id), cast("str", row.kind)), []).append(cast("str", row.text))
+    for row in rows:
+        found.setdefault((cast("str", row["peer_id"]), cast("str", row["kind"])), []).append(cast("str", row["text"]))
     return found
 
 
-def _peer(get: RowMapping, phrases: Mapping[tuple[str, str], list[str]]) -> Peer:
+def _peer(get: Row, phrases: Mapping[tuple[str, str], list[str]]) -> Peer:
     peer_id = PeerId(cast("str", get["peer_id"]))
     return Peer(
         peer_id=peer_id,

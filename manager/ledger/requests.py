@@ -25,6 +25,7 @@ from manager.ledger.tables import facts, question_routes, requests
 from returns.ids import AppName, MessageId, Millis, SubjectId
 from returns.ledger.outbox import supersede_unattempted
 from returns.ledger.prepared import Prepared
+from returns.ledger.untold import is_untold
 from returns.ledger.wakeups import REQUESTS, announce
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "create_request",
     "current",
     "mark_recalled",
+    "note_recalled",
     "open_revision",
     "request_of_message",
     "route_of",
@@ -104,7 +106,7 @@ def create_request(
     now: Millis,
 ) -> None:
     """Write a request with its first revision and the route of its question."""
-    _CREATE.run(
+    _CREATE.defer(
         connection,
         {
             "request_id": request_id,
@@ -210,9 +212,15 @@ def mark_recalled(
     is cancelled: at once where nobody has it, else by asking the peer that has it. The second time does nothing.
     """
     found = request_of_message(connection, app, message_id)
-    if found is None:
-        return None
-    request_id, revision = found
+    if found is not None:
+        note_recalled(connection, *found, now, say_nothing=say_nothing)
+    return found
+
+
+def note_recalled(
+    connection: Connection, request_id: RequestId, revision: int, now: Millis, *, say_nothing: bool
+) -> None:
+    """Note that the question of a revision was taken back; an answer that is there and reached nobody is withdrawn."""
     marked = connection.execute(
         update(question_routes)
         .where(
@@ -222,20 +230,20 @@ def mark_recalled(
         )
         .values(recalled_at=now)
     )
-    if marked.rowcount == 0:
-        return found
-    record(connection, request_id, revision, now, "question_recalled")
+    if marked.rowcount:
+        record(connection, request_id, revision, now, "question_recalled")
     view = current(connection, request_id, lock=True)
     if not say_nothing or view is None or view.revision != revision:
-        return found
-    superseded = supersede_unattempted(connection, SubjectId(request_id), before_revision=revision + 1, now=now)
+        return
+    subject = SubjectId(request_id)
+    supersede_unattempted(connection, subject, before_revision=revision + 1, now=now)
     if view.newest.work is Work.OPEN:
-        _end(connection, view.newest, now, by="recall", reason="the question was recalled")
-    elif superseded and view.newest.work is not Work.CANCELLED:
+        if marked.rowcount:
+            _end(connection, view.newest, now, by="recall", reason="the question was recalled")
+    elif view.newest.work is not Work.CANCELLED and is_untold(connection, subject, revision):
         revisions.work(connection, view.newest, WorkEvent.WITHDRAW)
         record(connection, request_id, revision, now, "cancelled", {"by": "recall"})
     announce(connection, REQUESTS)
-    return found
 
 
 def cancel(connection: Connection, request_id: RequestId, now: Millis, *, by: str, reason: str) -> Cancellation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, cast
 
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -29,6 +30,11 @@ _OF_ID: Final = select(revisions).where(
 )
 _LOAD: Final = Prepared(_OF_ID)
 _LOCKED: Final = Prepared(_OF_ID.with_for_update())
+_BODY: Final = Prepared(
+    select(revision_bodies.c.question, revision_bodies.c.brief, revision_bodies.c.result).where(
+        revision_bodies.c.request_id == bindparam("request"), revision_bodies.c.revision == bindparam("revision")
+    )
+)
 
 
 class RevisionMoved(Exception):
@@ -83,7 +89,7 @@ def add(
     connection: Connection, request: RequestId, revision: int, question: str, brief: Brief, now: Millis
 ) -> RevisionView:
     """Write a new revision and return it: nobody's, not assessed, open."""
-    _ADD.run(
+    _ADD.defer(
         connection,
         {
             "request_id": request,
@@ -95,7 +101,7 @@ def add(
         },
     )
     body = {"request_id": request, "revision": revision, "question": question, "brief": briefs.to_json(brief)}
-    _ADD_BODY.run(connection, body)
+    _ADD_BODY.defer(connection, body)
     return RevisionView(
         request_id=request,
         revision=revision,
@@ -133,17 +139,11 @@ def earlier(connection: Connection, request: RequestId, before: int) -> tuple[Re
 
 def body(connection: Connection, request: RequestId, revision: int) -> RevisionBody:
     """The revision's question, brief and result. Raises ``LookupError`` if there is no such revision."""
-    row = connection.execute(
-        select(revision_bodies.c.question, revision_bodies.c.brief, revision_bodies.c.result).where(
-            revision_bodies.c.request_id == request, revision_bodies.c.revision == revision
-        )
-    ).first()
-    if row is None:
-        raise LookupError("There is no such revision.")
-    result = cast("str | None", row.result)
+    row = _BODY.only(connection, {"request": request, "revision": revision})
+    result = cast("str | None", row["result"])
     return RevisionBody(
-        question=cast("str", row.question),
-        brief=briefs.from_json(cast("str", row.brief)),
+        question=cast("str", row["question"]),
+        brief=briefs.from_json(cast("str", row["brief"])),
         result=None if result is None else cast("dict[str, object]", json.loads(result)),
     )
 
@@ -240,11 +240,18 @@ def view_of(get: Row) -> RevisionView:
 def _guarded(
     connection: Connection, view: RevisionView, leaves: Mapping[str, str], values: Mapping[str, object]
 ) -> None:
-    conditions = [revisions.c[name] == value for name, value in leaves.items()]
-    moved = connection.execute(
-        update(revisions)
-        .where(revisions.c.request_id == view.request_id, revisions.c.revision == view.revision, *conditions)
-        .values(dict(values))
-    )
-    if moved.rowcount != 1:
+    asked = {"request": view.request_id, "of_revision": view.revision}
+    asked |= {f"leaves_{name}": value for name, value in leaves.items()}
+    if _writing(tuple(leaves), tuple(values)).run(connection, {**values, **asked}) != 1:
         raise RevisionMoved("The revision was moved by somebody else; read it again.")
+
+
+@lru_cache(maxsize=64)
+def _writing(leaves: tuple[str, ...], columns: tuple[str, ...]) -> Prepared:
+    """Writes columns of a revision that is in the state it is to leave."""
+    guarded = update(revisions).where(
+        revisions.c.request_id == bindparam("request"),
+        revisions.c.revision == bindparam("of_revision"),
+        *(revisions.c[name] == bindparam(f"leaves_{name}") for name in leaves),
+    )
+    return Prepared(guarded, columns)

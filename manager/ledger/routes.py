@@ -72,7 +72,7 @@ class WayBack:
 
 def keep_route(connection: Connection, request_id: RequestId, revision: int, route: QuestionRoute) -> None:
     """Write the route of a revision's question."""
-    _KEEP.run(
+    _KEEP.defer(
         connection,
         {
             "request_id": request_id,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
-from sqlalchemy import and_, bindparam, case, exists, func, insert, or_, select
+from sqlalchemy import and_, bindparam, case, exists, func, insert, or_, select, update
 
-from manager.decisions.turn import TurnState
-from manager.ledger.tables import turns
-from returns.ledger.prepared import Prepared
+from manager.decisions.turn import TurnEvent, TurnState, sources
+from manager.ledger.tables import conversations, turns
+from returns.ledger.prepared import Prepared, names
 
 _other: Final = turns.alias()
 _earlier: Final = turns.alias()
@@ -53,12 +54,58 @@ QUEUE: Final = Prepared(
         "parent_message_id",
     ),
 )
+CLAIM_DUE: Final = Prepared(DUE)
+LOCK_CONVERSATION: Final = Prepared(
+    select(conversations.c.conversation_id)
+    .where(conversations.c.conversation_id == bindparam("conversation"))
+    .with_for_update()
+)
+RUNNING: Final = Prepared(
+    select(turns.c.turn_id).where(
+        turns.c.pending == 1,
+        turns.c.conversation_id == bindparam("conversation"),
+        turns.c.state == TurnState.RUNNING.value,
+        turns.c.lease_until > bindparam("now"),
+    )
+)
+_CLAIMABLE = tuple(sources(TurnEvent.CLAIMED))
+CLAIM: Final = Prepared(
+    update(turns).where(
+        turns.c.turn_id == bindparam("turn"),
+        turns.c.fence == bindparam("of_fence"),
+        turns.c.state.in_([bindparam(f"state_{number}", state.value) for number, state in enumerate(_CLAIMABLE)]),
+    ),
+    ("state", "attempts", "fence", "lease_owner", "lease_until"),
+)
+_HELD: Final = (
+    turns.c.turn_id == bindparam("turn"),
+    turns.c.fence == bindparam("of_fence"),
+    turns.c.state == TurnState.RUNNING.value,
+)
+HOLDS: Final = Prepared(select(turns.c.turn_id).where(*_HELD).with_for_update())
+RENEW: Final = Prepared(update(turns).where(*_HELD), ("lease_until",))
 NEXT_QUEUED: Final = select(func.min(turns.c.due_at)).where(
     turns.c.pending == 1, turns.c.state == TurnState.QUEUED.value, turns.c.due_at > bindparam("now")
 )
 NEXT_LEASE: Final = select(func.min(turns.c.lease_until)).where(
     turns.c.pending == 1, turns.c.lease_until > bindparam("now")
 )
+NEXT: Final = (Prepared(NEXT_QUEUED), Prepared(NEXT_LEASE))
 
 NO_RECEIPT: Final = case((turns.c.receipt == "wanted", None), else_=turns.c.receipt)
 """What was not acknowledged need not be any more."""
+
+_leaving: Final = update(turns).where(*_HELD).values(state=bindparam("left"), lease_owner=None, lease_until=None)
+RELEASE: Final = Prepared(_leaving.values(due_at=bindparam("due")))
+END: Final = Prepared(_leaving.values(pending=None))
+CANCEL: Final = Prepared(_leaving.values(pending=None, receipt=NO_RECEIPT))
+
+
+@lru_cache(maxsize=32)
+def still_running(count: int) -> Prepared:
+    """Which of so many turns are running, and under which fence."""
+    return Prepared(
+        select(turns.c.turn_id, turns.c.fence).where(
+            turns.c.turn_id.in_(names("turn", count)), turns.c.state == TurnState.RUNNING.value
+        )
+    )

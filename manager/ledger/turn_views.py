@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from manager.decisions.admission import Converse
 from manager.decisions.decision import Said
@@ -18,9 +19,18 @@ from manager.ledger.tables import question_routes
 from manager.ledger.turns import ClaimedTurn
 from returns.ids import MessageId, Millis
 from returns.ledger import echoes
+from returns.ledger.prepared import Prepared
 
 HISTORY_MESSAGES = 30
 OWN_MESSAGES = 4
+
+_RECALLED: Final = Prepared(
+    select(question_routes.c.recalled_at).where(
+        question_routes.c.request_id == bindparam("request"),
+        question_routes.c.revision == bindparam("revision"),
+        question_routes.c.recalled_at.is_not(None),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +82,7 @@ def view(connection: Connection, turn: ClaimedTurn, now: Millis) -> TurnView:
 
 def is_recalled(connection: Connection, request: RequestId, revision: int) -> bool:
     """Whether the revision's question was taken back."""
-    query = select(question_routes.c.recalled_at).where(
-        question_routes.c.request_id == request, question_routes.c.revision == revision
-    )
-    return connection.execute(query).scalar() is not None
+    return _RECALLED.first(connection, {"request": request, "revision": revision}) is not None
 
 
 def _chat(connection: Connection, conversation: ConversationId) -> Chat | None:

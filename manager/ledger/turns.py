@@ -8,15 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import cast
 
 from sqlalchemy import Connection, select, update
 
-from manager.decisions.turn import FINAL, TurnEvent, TurnState, move, sources
+from manager.decisions.turn import TurnEvent, TurnState, move
 from manager.ids import ConversationId, RequestId, TurnId
 from manager.ledger.facts import record
-from manager.ledger.tables import conversations, turns
-from manager.ledger.turn_statements import DUE, NEXT_LEASE, NEXT_QUEUED, NO_RECEIPT, QUEUE
+from manager.ledger.tables import turns
+from manager.ledger.turn_statements import (
+    CANCEL,
+    CLAIM,
+    CLAIM_DUE,
+    END,
+    HOLDS,
+    LOCK_CONVERSATION,
+    NEXT,
+    NO_RECEIPT,
+    QUEUE,
+    RELEASE,
+    RENEW,
+    RUNNING,
+    still_running,
+)
 from returns.ids import MessageId, Millis
+from returns.ledger.prepared import Row, listed, size_for
 from returns.ledger.wakeups import TURNS, announce
 
 
@@ -67,7 +83,7 @@ def queue(connection: Connection, new: NewTurn, now: Millis) -> None:
         "receipt": "wanted" if new.receipt else None,
         "parent_message_id": new.parent,
     }
-    QUEUE.run(connection, row)
+    QUEUE.defer(connection, row)
     announce(connection, TURNS)
 
 
@@ -75,83 +91,59 @@ def claim_due(connection: Connection, *, owner: str, now: Millis, lease_ms: int,
     """Claim at most ``limit`` turns: the first of each conversation in which none is running."""
     if limit <= 0:
         return ()
-    found = [
-        ClaimedTurn(
-            turn_id=TurnId(row.turn_id),
-            conversation_id=ConversationId(row.conversation_id),
-            request_id=RequestId(row.request_id),
-            revision=row.revision,
-            position=Millis(row.position),
-            event_seq=row.event_seq,
-            attempts=row.attempts + 1,
-            resumed=row.attempts > 0,
-            fence=row.fence + 1,
-            parent=None if row.parent_message_id is None else MessageId(row.parent_message_id),
-        )
-        for row in connection.execute(DUE, {"now": now, "most": limit})
-    ]
+    found = [_claimed(row) for row in CLAIM_DUE.rows(connection, {"now": now, "most": limit})]
     return tuple(turn for turn in found if _claim(connection, turn, owner, now, lease_ms))
+
+
+def _claimed(row: Row) -> ClaimedTurn:
+    attempts = cast("int", row["attempts"])
+    return ClaimedTurn(
+        turn_id=TurnId(cast("str", row["turn_id"])),
+        conversation_id=ConversationId(cast("str", row["conversation_id"])),
+        request_id=RequestId(cast("str", row["request_id"])),
+        revision=cast("int", row["revision"]),
+        position=Millis(cast("int", row["position"])),
+        event_seq=cast("int", row["event_seq"]),
+        attempts=attempts + 1,
+        resumed=attempts > 0,
+        fence=cast("int", row["fence"]) + 1,
+        parent=cast("MessageId | None", row["parent_message_id"]),
+    )
 
 
 def _claim(connection: Connection, turn: ClaimedTurn, owner: str, now: Millis, lease_ms: int) -> bool:
     # Where several gateways claim at once, the conversation's row keeps them apart.
-    connection.execute(
-        select(conversations.c.conversation_id)
-        .where(conversations.c.conversation_id == turn.conversation_id)
-        .with_for_update()
-    )
-    running = select(turns.c.turn_id).where(
-        turns.c.pending == 1,
-        turns.c.conversation_id == turn.conversation_id,
-        turns.c.state == TurnState.RUNNING.value,
-        turns.c.lease_until > now,
-    )
-    if connection.execute(running).first() is not None:
+    LOCK_CONVERSATION.first(connection, {"conversation": turn.conversation_id})
+    if RUNNING.first(connection, {"conversation": turn.conversation_id, "now": now}) is not None:
         return False
-    result = connection.execute(
-        update(turns)
-        .where(
-            turns.c.turn_id == turn.turn_id,
-            turns.c.fence == turn.fence - 1,
-            turns.c.state.in_([state.value for state in sources(TurnEvent.CLAIMED)]),
-        )
-        .values(
-            state=TurnState.RUNNING.value,
-            attempts=turn.attempts,
-            fence=turn.fence,
-            lease_owner=owner,
-            lease_until=now + lease_ms,
-        )
-    )
-    return result.rowcount == 1
+    claim = {
+        "turn": turn.turn_id,
+        "of_fence": turn.fence - 1,
+        "state": TurnState.RUNNING.value,
+        "attempts": turn.attempts,
+        "fence": turn.fence,
+        "lease_owner": owner,
+        "lease_until": now + lease_ms,
+    }
+    return CLAIM.run(connection, claim) == 1
 
 
 def renew(connection: Connection, turn: TurnId, fence: int, lease_until: Millis) -> bool:
     """Hold on to a turn; False when it is lost."""
-    result = connection.execute(
-        update(turns)
-        .where(turns.c.turn_id == turn, turns.c.fence == fence, turns.c.state == TurnState.RUNNING.value)
-        .values(lease_until=lease_until)
-    )
-    return result.rowcount == 1
+    return RENEW.run(connection, {"turn": turn, "of_fence": fence, "lease_until": lease_until}) == 1
 
 
 def lost(connection: Connection, held: Collection[tuple[TurnId, int]]) -> frozenset[tuple[TurnId, int]]:
     """Which of the turns, each held with a fence, are not held with it any more."""
     if not held:
         return frozenset()
-    query = select(turns.c.turn_id, turns.c.fence).where(
-        turns.c.turn_id.in_([turn for turn, _ in held]), turns.c.state == TurnState.RUNNING.value
-    )
-    return frozenset(held) - {(TurnId(row.turn_id), row.fence) for row in connection.execute(query)}
+    rows = still_running(size_for(len(held))).rows(connection, listed("turn", [turn for turn, _ in held]))
+    return frozenset(held) - {(TurnId(cast("str", row["turn_id"])), cast("int", row["fence"])) for row in rows}
 
 
 def holds(connection: Connection, turn: TurnId, fence: int) -> bool:
     """Whether the holder of ``fence`` still holds the turn; locks it for the transaction."""
-    query = select(turns.c.turn_id).where(
-        turns.c.turn_id == turn, turns.c.fence == fence, turns.c.state == TurnState.RUNNING.value
-    )
-    return connection.execute(query.with_for_update()).first() is not None
+    return HOLDS.first(connection, {"turn": turn, "of_fence": fence}) is not None
 
 
 def finish(connection: Connection, turn: TurnId, fence: int, event: TurnEvent) -> bool:
@@ -211,8 +203,8 @@ def release_all(connection: Connection, now: Millis) -> None:
 
 def next_due(connection: Connection, now: Millis) -> Millis | None:
     """The next moment after ``now`` at which a turn becomes due or a lease ends."""
-    found = (connection.execute(query, {"now": now}).scalar() for query in (NEXT_QUEUED, NEXT_LEASE))
-    moments = [moment for moment in found if moment is not None]
+    found = (moment for query in NEXT for moment in query.only(connection, {"now": now}).values())
+    moments = [cast("int", moment) for moment in found if moment is not None]
     return Millis(min(moments)) if moments else None
 
 
@@ -223,17 +215,10 @@ def note_started(connection: Connection, turn: ClaimedTurn, now: Millis) -> None
 
 
 def _leave(connection: Connection, turn: TurnId, fence: int, state: TurnState, due_at: Millis | None) -> bool:
-    values: dict[str, object] = {"state": state.value, "lease_owner": None, "lease_until": None}
-    if state in FINAL:
-        values["pending"] = None
-    if state is TurnState.CANCELLED:
-        values["receipt"] = NO_RECEIPT
+    held = {"turn": turn, "of_fence": fence, "left": state.value}
     if due_at is not None:
-        values["due_at"] = due_at
-    result = connection.execute(
-        update(turns)
-        .where(turns.c.turn_id == turn, turns.c.fence == fence, turns.c.state == TurnState.RUNNING.value)
-        .values(**values)
-    )
+        left = RELEASE.run(connection, {**held, "due": due_at})
+    else:
+        left = (CANCEL if state is TurnState.CANCELLED else END).run(connection, held)
     announce(connection, TURNS)
-    return result.rowcount == 1
+    return left == 1

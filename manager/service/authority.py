@@ -7,9 +7,9 @@ from typing import Literal, cast
 from sqlalchemy import Connection
 
 from manager.ids import RequestId
-from manager.ledger import grants, routes
+from manager.ledger import grants, requests, routes
 from manager.ledger.grants import Converse
-from returns.ids import SubjectId
+from returns.ids import Millis, SubjectId
 from returns.ports import Clock, Verdict
 
 
@@ -38,3 +38,8 @@ class StewardAuthority:
         if way.recalled and self._recalled_question == "say_nothing":
             return Verdict.QUESTION_RECALLED
         return Verdict.ALLOWED
+
+    def question_recalled(self, connection: Connection, subject: SubjectId, revision: int, now: Millis) -> None:
+        """As if the recall's own event had come, which may have been lost."""
+        say_nothing = self._recalled_question == "say_nothing"
+        requests.note_recalled(connection, RequestId(cast("str", subject)), revision, now, say_nothing=say_nothing)

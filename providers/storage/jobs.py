@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection
+
+from returns.ports import Together
 
 T = TypeVar("T")
 
@@ -18,8 +20,17 @@ class Work(Protocol):
     dropped: bool
     """Its waiter went away: it need not be started."""
 
+    @property
+    def together(self) -> Together[object, object] | None:
+        """The closure, where it can be performed together with others."""
+        ...
+
     def perform(self, connection: Connection) -> BaseException | None:
         """Run the closure and keep its outcome, in place of an earlier one; the error, if it raised one."""
+        ...
+
+    def keep(self, value: object) -> None:
+        """Let ``value``, which is of the closure's type, be the outcome."""
         ...
 
     def fail(self, error: BaseException) -> None:
@@ -77,6 +88,13 @@ class Job(Generic[T]):
         self._error = caught.error
         return caught.error
 
+    @property
+    def together(self) -> Together[object, object] | None:
+        return cast("Together[object, object]", self._work) if isinstance(self._work, Together) else None
+
+    def keep(self, value: object) -> None:
+        self._value, self._error = [cast("T", value)], None
+
     def fail(self, error: BaseException) -> None:
         self._error = error
 
@@ -89,3 +107,25 @@ class Job(Generic[T]):
             self._future.set_exception(RuntimeError("a closure raised StopIteration"))
         else:
             self._future.set_exception(self._error)
+
+
+def perform_joint(jobs: Sequence[Work], connection: Connection) -> BaseException | None:
+    """Perform jobs that ``joint`` put together and keep their outcomes; the error, if it raised one."""
+    first = jobs[0].together
+    if first is None or len(jobs) == 1:
+        return jobs[0].perform(connection)
+    caught = Caught()
+    with caught:
+        items = [each.item for job in jobs if (each := job.together) is not None]
+        for job, value in zip(jobs, first.perform(connection, items), strict=True):
+            job.keep(value)
+    return caught.error
+
+
+def joint(jobs: Iterable[Work]) -> list[list[Work]]:
+    """The jobs in their order, those that can be performed together at the place of the first of them."""
+    found: dict[object, list[Work]] = {}
+    for job in jobs:
+        together = job.together
+        found.setdefault(job if together is None else together.perform, []).append(job)
+    return list(found.values())

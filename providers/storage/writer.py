@@ -1,8 +1,9 @@
 """The one thread that writes: it commits the closures that are waiting together, then settles them all.
 
-A commit costs a flush to the disk, so the callers share it. The batch runs without savepoints, which would halve its
-pace; when one of its closures raises, everything is rolled back and the batch runs again, now with a savepoint around
-each, so that only the effects of those that raise are undone (a closure may run again by contract).
+A commit costs a flush to the disk, so the callers share it, and closures of one kind are performed in one go. The batch
+runs without savepoints, which would halve its pace; when one of its closures raises, everything is rolled back and the
+batch runs again, now each closure by itself with a savepoint around it, so that only the effects of those that raise
+are undone (a closure may run again by contract).
 
 When the storage itself fails, nothing of the batch is kept: all its callers get ``StorageUnavailable``, the connection
 is thrown away, and the next batch makes a new one.
@@ -22,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from providers.storage.connections import create_file, in_transaction, writing_engine
 from providers.storage.errors import as_unavailable, is_locked, storage_failure
-from providers.storage.jobs import Work
+from providers.storage.jobs import Work, joint, perform_joint
 from returns.ledger import wakeups
 from returns.ports import StorageUnavailable
 
@@ -139,8 +140,8 @@ def _identity(path: Path) -> tuple[int, int]:
 def _together(connection: Connection, batch: Sequence[Work]) -> bool:
     """All in one transaction; False, and nothing kept, as soon as one raises."""
     with connection.begin() as transaction:
-        for job in batch:
-            if _perform(job, connection) is not None:
+        for jobs in joint(batch):
+            if _perform(jobs, connection) is not None:
                 transaction.rollback()
                 return False
     return True
@@ -151,19 +152,19 @@ def _apart(connection: Connection, batch: Sequence[Work]) -> None:
     with connection.begin():
         for job in batch:
             savepoint = connection.begin_nested()
-            if _perform(job, connection) is None:
+            if _perform([job], connection) is None:
                 savepoint.commit()
             else:
                 savepoint.rollback()
 
 
-def _perform(job: Work, connection: Connection) -> BaseException | None:
-    """Run the job's closure; its error, if it is of its own making.
+def _perform(jobs: Sequence[Work], connection: Connection) -> BaseException | None:
+    """Run one job's closure, or that of several that go together; its error, if it is of its own making.
 
     Raises ``StorageUnavailable`` where the storage failed. SQLite rolls a transaction back by itself on some failures:
     whatever the closure made of that, nothing more may be written outside a transaction.
     """
-    error = job.perform(connection)
+    error = perform_joint(jobs, connection)
     failure = None if error is None else storage_failure(error)
     if failure is not None:
         raise failure from error

@@ -4,12 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final, cast
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from returns.delivery import Error, State, Verification, needs_operator, worst
 from returns.ids import Millis, ReturnId, SubjectId
+from returns.ledger.prepared import Prepared
 from returns.ledger.tables import answers, parts
+
+_SUMMARY = (
+    "status",
+    "error",
+    "verification",
+    "parts",
+    "delivered_parts",
+    "attempts",
+    "delivered_at",
+    "needs_operator",
+    "updated_at",
+)
+_COLUMNS = ("return_id", "revision", *_SUMMARY)
+_LATEST: Final = Prepared(
+    select(answers.c.return_id, answers.c.revision).where(answers.c.subject_id == bindparam("subject"))
+)
+_OPEN: Final = Prepared(insert(answers), ("subject_id", *_COLUMNS))
+_REPLACE: Final = Prepared(update(answers).where(answers.c.subject_id == bindparam("subject")), _COLUMNS)
+_REFRESH: Final = Prepared(
+    update(answers).where(answers.c.subject_id == bindparam("subject"), answers.c.return_id == bindparam("latest")),
+    _SUMMARY,
+)
+_PARTS: Final = Prepared(
+    select(
+        parts.c.state,
+        parts.c.error,
+        parts.c.verification,
+        parts.c.attempts,
+        parts.c.needs_configuration,
+        parts.c.delivered_at,
+    )
+    .where(parts.c.return_id == bindparam("return_id"))
+    .order_by(parts.c.position)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +64,20 @@ class Summary:
 
 def open_answer(connection: Connection, subject: SubjectId, return_id: ReturnId, revision: int, now: Millis) -> None:
     """Make the return the subject's answer, unless one of a later revision is it already."""
-    current = connection.execute(select(answers.c.revision).where(answers.c.subject_id == subject)).scalar_one_or_none()
-    if current is not None and current > revision:
+    current = _LATEST.first(connection, {"subject": subject})
+    if current is not None and cast("int", current["revision"]) > revision:
         return
     values = {"return_id": return_id, "revision": revision, **_columns(_summary(connection, return_id), now)}
     if current is None:
-        connection.execute(insert(answers).values(subject_id=subject, **values))
+        _OPEN.run(connection, {"subject_id": subject, **values})
     else:
-        connection.execute(update(answers).where(answers.c.subject_id == subject).values(**values))
+        _REPLACE.run(connection, {"subject": subject, **values})
 
 
 def refresh(connection: Connection, subject: SubjectId, return_id: ReturnId, now: Millis) -> None:
     """Recompute the subject's row, if this return is its answer."""
-    latest = connection.execute(select(answers.c.return_id).where(answers.c.subject_id == subject)).scalar_one_or_none()
-    if latest != return_id:
-        return
     values = _columns(_summary(connection, return_id), now)
-    connection.execute(update(answers).where(answers.c.subject_id == subject).values(**values))
+    _REFRESH.run(connection, {"subject": subject, "latest": return_id, **values})
 
 
 def _columns(summary: Summary, now: Millis) -> dict[str, object]:
@@ -62,32 +95,21 @@ def _columns(summary: Summary, now: Millis) -> dict[str, object]:
 
 
 def _summary(connection: Connection, return_id: ReturnId) -> Summary:
-    rows = connection.execute(
-        select(
-            parts.c.state,
-            parts.c.error,
-            parts.c.verification,
-            parts.c.attempts,
-            parts.c.needs_configuration,
-            parts.c.delivered_at,
-        )
-        .where(parts.c.return_id == return_id)
-        .order_by(parts.c.position)
-    ).all()
-    states = [State(row.state) for row in rows]
+    rows = _PARTS.rows(connection, {"return_id": return_id})
+    states = [State(row["state"]) for row in rows]
     status = worst(states)
-    error = rows[states.index(status)].error
+    error = rows[states.index(status)]["error"]
     delivered = states.count(State.DELIVERED)
     return Summary(
         status=status,
         error=Error(error) if error is not None else None,
-        verification=_verification(row.verification for row in rows),
+        verification=_verification(cast("str | None", row["verification"]) for row in rows),
         parts=len(rows),
         delivered_parts=delivered,
-        attempts=sum(row.attempts for row in rows),
-        delivered_at=Millis(max(row.delivered_at for row in rows)) if delivered == len(rows) else None,
+        attempts=sum(cast("int", row["attempts"]) for row in rows),
+        delivered_at=max(cast("Millis", row["delivered_at"]) for row in rows) if delivered == len(rows) else None,
         needs_operator=any(
-            needs_operator(state, needs_configuration=row.needs_configuration)
+            needs_operator(state, needs_configuration=bool(row["needs_configuration"]))
             for state, row in zip(states, rows, strict=True)
         ),
     )

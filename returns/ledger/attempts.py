@@ -12,7 +12,7 @@ from returns.decisions.keys import idempotency_key, route_digest
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.refusals import Plan, Refusing, after_send, before_send
 from returns.delivery import Error, Event, State
-from returns.ids import IdempotencyKey, Millis, PartId
+from returns.ids import IdempotencyKey, Millis, PartId, SubjectId
 from returns.ledger.due import is_head
 from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
@@ -35,6 +35,8 @@ class Attempt:
     document: Document
     key: IdempotencyKey
     fence: int
+    subject: SubjectId
+    revision: int
 
 
 def begin(
@@ -49,6 +51,8 @@ def begin(
     verdict = authority.verdict(connection, part.subject, part.revision)
     if verdict is not Verdict.ALLOWED:
         _withhold(connection, part, verdict, now)
+        if verdict is Verdict.QUESTION_RECALLED:
+            authority.question_recalled(connection, part.subject, part.revision, now)
         return None
     return _commit(connection, part, owner, now, policy)
 
@@ -70,7 +74,7 @@ def _commit(connection: Connection, part: Part, owner: str, now: Millis, policy:
     if not move(connection, part, Event.ATTEMPT, now, due_at=until, changes=changes):
         return None
     note(connection, part, now, Fact.ATTEMPT, {"attempt": part.attempts + 1, "placement": part.placement})
-    return Attempt(part.part_id, route, document, part.idempotency_key, fence)
+    return Attempt(part.part_id, route, document, part.idempotency_key, fence, part.subject, part.revision)
 
 
 def _withhold(connection: Connection, part: Part, verdict: Verdict, now: Millis) -> None:

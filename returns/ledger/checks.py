@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from returns.decisions.matching import Expected, Nothing, One, OnlyRecalled, Several, match
 from returns.decisions.policy import ReturnsPolicy
@@ -15,7 +15,7 @@ from returns.ids import Millis, PartId
 from returns.ledger.facts import Detail, Fact
 from returns.ledger.lanes import SEND, VERIFY
 from returns.ledger.locators import Source, learn, locator_of, owned, verification_by
-from returns.ledger.moves import move, note
+from returns.ledger.moves import move, note, write
 from returns.ledger.parts import Part, held, load, route_of
 from returns.ledger.tables import part_locators, parts, return_routes
 from returns.ports import Authority, Locator, Reading, Route, Verdict
@@ -66,17 +66,9 @@ def begin(
     if authority.verdict(connection, part.subject, part.revision) is Verdict.REVOKED:
         move(connection, part, Event.REVOKED_ATTEMPTED, now)
         return None
-    claimed = connection.execute(
-        update(parts)
-        .where(parts.c.part_id == part_id, parts.c.state == part.state.value, parts.c.fence == part.fence)
-        .values(
-            fence=part.fence + 1,
-            lease_owner=owner,
-            lease_until=now + policy.lease_ms,
-            due_at=now + policy.lease_ms,
-        )
-    )
-    if claimed.rowcount != 1:
+    until = now + policy.lease_ms
+    claim = {"fence": part.fence + 1, "lease_owner": owner, "lease_until": until, "due_at": until}
+    if not write(connection, part, claim):
         return None
     known = locator_of(connection, part_id)
     attempted = part.last_attempt_at if part.last_attempt_at is not None else now

@@ -8,14 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, cast
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, or_, select, update
 
 from returns.delivery import State
 from returns.ids import AppName, ChatKey, Millis, PartId
 from returns.ledger.lanes import SEND, VERIFY, Lane
 from returns.ledger.parts import Part
+from returns.ledger.prepared import Prepared, listed, size_for
 from returns.ledger.tables import parts
+
+_BEFORE: Final = Prepared(
+    select(parts.c.part_id)
+    .where(
+        parts.c.lane == SEND,
+        parts.c.chat_key == bindparam("chat"),
+        parts.c.part_id != bindparam("part"),
+        or_(
+            parts.c.return_seq < bindparam("seq"),
+            and_(parts.c.return_seq == bindparam("seq"), parts.c.position < bindparam("position")),
+            parts.c.state == State.SENDING.value,
+        ),
+    )
+    .limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +58,26 @@ class Excluded:
 
 def next_due(connection: Connection, lane: Lane, limit: int, excluded: Excluded) -> tuple[Due, ...]:
     """The next parts of the lane, earliest first, due or not; among them at most one a chat in the send lane."""
-    rows = connection.execute(statement(lane, limit, excluded)).all()
+    chats, apps, left_out = sorted(excluded.chats), sorted(excluded.apps), sorted(excluded.parts)
+    prepared = _prepared(lane, size_for(len(chats)), size_for(len(apps)), size_for(len(left_out)))
+    asked = {"limit": limit, **listed("chat", chats), **listed("app", apps), **listed("part", left_out)}
     return tuple(
-        Due(PartId(part_id), ChatKey(chat_key), AppName(app), State(state), Millis(due_at))
-        for part_id, chat_key, app, state, due_at in rows
+        Due(
+            PartId(cast("str", row["part_id"])),
+            ChatKey(cast("str", row["chat_key"])),
+            AppName(cast("str", row["app"])),
+            State(row["state"]),
+            Millis(cast("int", row["due_at"])),
+        )
+        for row in prepared.rows(connection, asked)
     )
+
+
+@lru_cache(maxsize=256)
+def _prepared(lane: Lane, chats: int, apps: int, left_out: int) -> Prepared:
+    """The query for so many names of each kind."""
+    excluded = Excluded([ChatKey("")] * chats, [AppName("")] * apps, [PartId("")] * left_out)
+    return Prepared(statement(lane, 0, excluded))
 
 
 def statement(lane: Lane, limit: int, excluded: Excluded) -> Select[str, str, str, str, int]:
@@ -54,13 +87,17 @@ def statement(lane: Lane, limit: int, excluded: Excluded) -> Select[str, str, st
     )
     if lane == SEND:
         query = query.where(or_(parts.c.state == State.SENDING.value, ~_behind()))
-    if excluded.chats:
-        query = query.where(parts.c.chat_key.not_in(sorted(excluded.chats)))
-    if excluded.apps:
-        query = query.where(parts.c.app.not_in(sorted(excluded.apps)))
-    if excluded.parts:
-        query = query.where(parts.c.part_id.not_in(sorted(excluded.parts)))
-    return query.order_by(parts.c.due_at).limit(limit)
+    kinds = (
+        ("chat", parts.c.chat_key, excluded.chats),
+        ("app", parts.c.app, excluded.apps),
+        ("part", parts.c.part_id, excluded.parts),
+    )
+    for name, column, left_out in kinds:
+        if left_out:
+            query = query.where(
+                column.not_in([bindparam(each, value) for each, value in listed(name, left_out).items()])
+            )
+    return query.order_by(parts.c.due_at).limit(bindparam("limit", limit))
 
 
 def _behind() -> ColumnElement[bool]:
@@ -82,21 +119,8 @@ def _behind() -> ColumnElement[bool]:
 
 def is_head(connection: Connection, part: Part) -> bool:
     """Whether no other part of the chat comes before this one or is under way."""
-    before = connection.execute(
-        select(parts.c.part_id)
-        .where(
-            parts.c.lane == SEND,
-            parts.c.chat_key == part.chat_key,
-            parts.c.part_id != part.part_id,
-            or_(
-                parts.c.return_seq < part.return_seq,
-                and_(parts.c.return_seq == part.return_seq, parts.c.position < part.position),
-                parts.c.state == State.SENDING.value,
-            ),
-        )
-        .limit(1)
-    ).one_or_none()
-    return before is None
+    place = {"chat": part.chat_key, "part": part.part_id, "seq": part.return_seq, "position": part.position}
+    return _BEFORE.first(connection, place) is None
 
 
 def pull_in(connection: Connection, now: Millis, longest_ms: int) -> int:

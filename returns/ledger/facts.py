@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, insert
 
 from returns.ids import Millis, ReturnId, SubjectId
+from returns.ledger.prepared import Prepared
 from returns.ledger.tables import return_facts
 
 Detail: TypeAlias = Mapping[str, str | int | bool | None]
+
+_RECORD: Final = Prepared(insert(return_facts), ("subject_id", "return_id", "position", "at", "fact", "detail"))
 
 
 class Fact(Enum):
@@ -58,13 +61,14 @@ def record(
     detail: Detail | None = None,
 ) -> None:
     """Add one fact of a return or of its part ``position``."""
-    connection.execute(
-        insert(return_facts).values(
-            subject_id=subject,
-            return_id=return_id,
-            position=position,
-            at=at,
-            fact=fact.value,
-            detail=json.dumps({key: value for key, value in (detail or {}).items() if value is not None}),
-        )
+    _RECORD.defer(
+        connection,
+        {
+            "subject_id": subject,
+            "return_id": return_id,
+            "position": position,
+            "at": at,
+            "fact": fact.value,
+            "detail": json.dumps({key: value for key, value in (detail or {}).items() if value is not None}),
+        },
     )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Table
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
+from returns.ledger.prepared import Prepared
 
-def insert_or_yield(connection: Connection, table: Table, values: Mapping[str, object]) -> bool:
-    """Insert one row; False, and nothing is changed, if a unique key of it is taken."""
-    if connection.dialect.name == "postgresql":
-        statement = postgresql_insert(table).values(dict(values)).on_conflict_do_nothing()
-    else:
-        statement = sqlite_insert(table).values(dict(values)).on_conflict_do_nothing()
-    return connection.execute(statement).rowcount == 1
+
+def or_yield(table: Table, columns: Sequence[str]) -> Mapping[str, Prepared]:
+    """By the kind of database: insert a row; changes nothing, and says 0, if a unique key of it is taken."""
+    return {
+        "sqlite": Prepared(sqlite_insert(table).on_conflict_do_nothing(), columns),
+        "postgresql": Prepared(postgresql_insert(table).on_conflict_do_nothing(), columns),
+    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from sqlalchemy import Connection, update
 
 from returns.delivery import Event, State
@@ -11,6 +13,7 @@ from returns.ledger.lanes import SEND, VERIFY
 from returns.ledger.locators import locator_of
 from returns.ledger.moves import move, note
 from returns.ledger.parts import Part, from_row, load, selection
+from returns.ledger.prepared import Row
 from returns.ledger.tables import parts
 from returns.ledger.wakeups import RETURNS, announce
 
@@ -42,7 +45,7 @@ def release_all(connection: Connection, now: Millis) -> None:
     """At the start of the only gateway of a database: every lease is over, and every send's outcome unknown."""
     under_way = selection().where(parts.c.lane == SEND, parts.c.state == State.SENDING.value)
     for row in connection.execute(under_way).mappings().all():
-        _lose(connection, from_row(row), now)
+        _lose(connection, from_row(cast("Row", row)), now)
     connection.execute(
         update(parts)
         .where(parts.c.lane.in_((SEND, VERIFY)), parts.c.lease_owner.is_not(None))

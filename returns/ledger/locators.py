@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import Enum
+from functools import lru_cache
+from typing import Final, cast
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from returns.delivery import Event, State, Verification
 from returns.ids import AppName, ChatId, MessageId, Millis, PartId, ThreadId
 from returns.ledger.facts import Fact
-from returns.ledger.inserting import insert_or_yield
+from returns.ledger.inserting import or_yield
 from returns.ledger.moves import move, note
 from returns.ledger.parts import load
+from returns.ledger.prepared import Prepared, listed, names, size_for
 from returns.ledger.tables import part_locators
 from returns.ports import Locator
+
+_LEARN: Final = or_yield(part_locators, ("part_id", "app", "message_id", "chat_id", "thread_id", "source", "at"))
+_OF_PART: Final = Prepared(
+    select(
+        part_locators.c.message_id,
+        part_locators.c.chat_id,
+        part_locators.c.thread_id,
+        part_locators.c.source,
+    ).where(part_locators.c.part_id == bindparam("part"))
+)
 
 
 class Source(Enum):
@@ -49,7 +62,7 @@ def learn(connection: Connection, part_id: PartId, locator: Locator, source: Sou
         "source": source.value,
         "at": now,
     }
-    if not insert_or_yield(connection, part_locators, row):
+    if _LEARN[connection.dialect.name].run(connection, row) != 1:
         return False
     note(connection, part, now, Fact.LOCATED, {"source": source.value})
     if part.state in (State.VERIFICATION_REQUIRED, State.EXPLICIT_UNVERIFIED):
@@ -59,30 +72,28 @@ def learn(connection: Connection, part_id: PartId, locator: Locator, source: Sou
 
 def locator_of(connection: Connection, part_id: PartId) -> tuple[Locator, Source] | None:
     """Where the part's message is, as far as it is known. Private."""
-    row = connection.execute(
-        select(
-            part_locators.c.message_id,
-            part_locators.c.chat_id,
-            part_locators.c.thread_id,
-            part_locators.c.source,
-        ).where(part_locators.c.part_id == part_id)
-    ).one_or_none()
+    row = _OF_PART.first(connection, {"part": part_id})
     if row is None:
         return None
-    thread = ThreadId(row.thread_id) if row.thread_id is not None else None
-    return Locator(MessageId(row.message_id), ChatId(row.chat_id), thread), Source(row.source)
+    message, chat = MessageId(cast("str", row["message_id"])), ChatId(cast("str", row["chat_id"]))
+    return Locator(message, chat, cast("ThreadId | None", row["thread_id"])), Source(row["source"])
 
 
 def owned(connection: Connection, app: AppName, messages: Collection[MessageId]) -> frozenset[MessageId]:
     """Which of the messages belong to parts already."""
     if not messages:
         return frozenset()
-    found = connection.execute(
+    found = _owned(size_for(len(messages))).rows(connection, {"app": app, **listed("message", messages)})
+    return frozenset(MessageId(cast("str", row["message_id"])) for row in found)
+
+
+@lru_cache(maxsize=32)
+def _owned(count: int) -> Prepared:
+    return Prepared(
         select(part_locators.c.message_id).where(
-            part_locators.c.app == app, part_locators.c.message_id.in_(list(messages))
+            part_locators.c.app == bindparam("app"), part_locators.c.message_id.in_(names("message", count))
         )
-    ).scalars()
-    return frozenset(MessageId(message) for message in found)
+    )
 
 
 def verification_by(source: Source) -> Verification:

@@ -7,9 +7,10 @@ writes what follows from it: the facts, the parts behind it, the answer's summar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
+from functools import lru_cache
+from typing import Final, assert_never
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, bindparam, update
 
 from returns.delivery import ERRORS, Error, Event, State, advance
 from returns.ids import Millis
@@ -17,8 +18,19 @@ from returns.ledger import answers
 from returns.ledger.facts import Detail, Fact, record
 from returns.ledger.lanes import SEND, lane_of
 from returns.ledger.parts import Part
+from returns.ledger.prepared import Prepared
 from returns.ledger.tables import parts
 from returns.ledger.wakeups import RETURNS, RETURNS_SETTLED, announce
+
+_NEXT: Final = Prepared(
+    update(parts)
+    .where(
+        parts.c.return_id == bindparam("of_return"),
+        parts.c.position == bindparam("at"),
+        parts.c.state == State.QUEUED.value,
+    )
+    .values(lane=SEND, error=None, due_at=bindparam("now"), updated_at=bindparam("now")),
+)
 
 
 def move(
@@ -49,16 +61,27 @@ def move(
         "updated_at": now,
         **(changes or {}),
     }
-    moved = connection.execute(
-        update(parts)
-        .where(parts.c.part_id == part.part_id, parts.c.state == part.state.value, parts.c.fence == part.fence)
-        .values(**values)
-    )
-    if moved.rowcount != 1:
+    if not write(connection, part, values):
         return False
     _tell(connection, part, target, left, now, values.get("verification"))
     _follow(connection, part, target, now)
     return True
+
+
+def write(connection: Connection, part: Part, values: Mapping[str, object]) -> bool:
+    """Write columns of the part as it was loaded; False if it is no longer in that state and under that fence."""
+    leaves = {"of_part": part.part_id, "of_state": part.state.value, "of_fence": part.fence}
+    return _writing(tuple(values)).run(connection, {**values, **leaves}) == 1
+
+
+@lru_cache(maxsize=64)
+def _writing(columns: tuple[str, ...]) -> Prepared:
+    guarded = update(parts).where(
+        parts.c.part_id == bindparam("of_part"),
+        parts.c.state == bindparam("of_state"),
+        parts.c.fence == bindparam("of_fence"),
+    )
+    return Prepared(guarded, columns)
 
 
 def note(connection: Connection, part: Part, at: Millis, fact: Fact, detail: Detail | None = None) -> None:
@@ -107,15 +130,7 @@ def _follow(connection: Connection, part: Part, target: State, now: Millis) -> N
 
 def _release_next(connection: Connection, part: Part, now: Millis) -> None:
     """The next part of the return takes its place in the chat's queue."""
-    connection.execute(
-        update(parts)
-        .where(
-            parts.c.return_id == part.return_id,
-            parts.c.position == part.position + 1,
-            parts.c.state == State.QUEUED.value,
-        )
-        .values(lane=SEND, error=None, due_at=now, updated_at=now)
-    )
+    _NEXT.run(connection, {"of_return": part.return_id, "at": part.position + 1, "now": now})
 
 
 def _mark_held(connection: Connection, part: Part, error: Error | None, now: Millis) -> None:

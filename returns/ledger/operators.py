@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from sqlalchemy import Connection
 
 from returns.delivery import Event, State, unread
@@ -10,6 +12,7 @@ from returns.ledger.facts import Fact
 from returns.ledger.locators import locator_of
 from returns.ledger.moves import move, note
 from returns.ledger.parts import Part, from_row, selection
+from returns.ledger.prepared import Row
 from returns.ledger.tables import answers, parts
 from returns.ledger.wakeups import RETURNS, announce
 
@@ -29,7 +32,7 @@ def look_again(connection: Connection, subject: SubjectId, now: Millis) -> bool:
         .all()
     )
     for row in rows:
-        _look(connection, from_row(row), now)
+        _look(connection, from_row(cast("Row", row)), now)
     announce(connection, RETURNS)
     return bool(rows)
 

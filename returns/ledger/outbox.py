@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final, cast
 
 from sqlalchemy import Connection, func, insert, select
 
@@ -12,15 +13,43 @@ from returns.decisions.document import Document
 from returns.decisions.fingerprint import fingerprint, visible
 from returns.decisions.keys import body_digest, chat_key, idempotency_key, part_id, route_digest
 from returns.delivery import Event, State
-from returns.ids import Millis, ReturnId, SubjectId
+from returns.ids import ChatKey, Millis, ReturnId, SubjectId
 from returns.ledger import answers
 from returns.ledger.facts import Fact, record
 from returns.ledger.lanes import SEND
 from returns.ledger.moves import move
 from returns.ledger.parts import from_row, selection
+from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import part_bodies, parts, return_routes, returns
 from returns.ledger.wakeups import RETURNS, announce
 from returns.ports import Route
+
+_RETURN: Final = Prepared(
+    insert(returns).returning(returns.c.seq),
+    ("return_id", "subject_id", "revision", "kind", "replaces", "app", "chat_key", "parts", "created_at"),
+)
+_ROUTE: Final = Prepared(insert(return_routes), ("return_id", "chat_id", "thread_id", "reply_to"))
+_PART: Final = Prepared(
+    insert(parts),
+    (
+        "part_id",
+        "return_id",
+        "return_seq",
+        "position",
+        "subject_id",
+        "app",
+        "chat_key",
+        "state",
+        "lane",
+        "due_at",
+        "idempotency_key",
+        "route_digest",
+        "body_digest",
+        "fingerprint",
+        "updated_at",
+    ),
+)
+_BODY: Final = Prepared(insert(part_bodies), ("part_id", "document"))
 
 
 class ReturnKind(Enum):
@@ -65,32 +94,31 @@ def new_return(
 def enqueue(connection: Connection, new: NewReturn, now: Millis) -> None:
     """Commit the return with all its parts, queued; an answer becomes what its subject's delivery speaks of."""
     key = chat_key(new.route.app, new.route.chat_id)
-    inserted = connection.execute(
-        insert(returns).values(
-            return_id=new.return_id,
-            subject_id=new.subject,
-            revision=new.revision,
-            kind=new.kind.value,
-            replaces=new.replaces,
-            app=new.route.app,
-            chat_key=key,
-            parts=len(new.documents),
-            created_at=now,
-        )
+    inserted = _RETURN.only(
+        connection,
+        {
+            "return_id": new.return_id,
+            "subject_id": new.subject,
+            "revision": new.revision,
+            "kind": new.kind.value,
+            "replaces": new.replaces,
+            "app": new.route.app,
+            "chat_key": key,
+            "parts": len(new.documents),
+            "created_at": now,
+        },
     )
-    primary_key = inserted.inserted_primary_key
-    if primary_key is None:
-        raise RuntimeError("the database gave a new return no number")
-    connection.execute(
-        insert(return_routes).values(
-            return_id=new.return_id,
-            chat_id=new.route.chat_id,
-            thread_id=new.route.thread_id,
-            reply_to=new.route.reply_to,
-        )
+    _ROUTE.run(
+        connection,
+        {
+            "return_id": new.return_id,
+            "chat_id": new.route.chat_id,
+            "thread_id": new.route.thread_id,
+            "reply_to": new.route.reply_to,
+        },
     )
     for position, document in enumerate(new.documents):
-        _insert_part(connection, new, int(primary_key[0]), position, document, now)
+        _insert_part(connection, new, key, cast("int", inserted["seq"]), position, document, now)
     record(connection, new.subject, new.return_id, None, now, Fact.RETURN_QUEUED, _queued(new))
     if new.kind is ReturnKind.ANSWER:
         answers.open_answer(connection, new.subject, new.return_id, new.revision, now)
@@ -107,35 +135,37 @@ def _queued(new: NewReturn) -> dict[str, str | int | bool | None]:
 
 
 def _insert_part(
-    connection: Connection, new: NewReturn, seq: int, position: int, document: Document, now: Millis
+    connection: Connection,
+    new: NewReturn,
+    key: ChatKey,
+    seq: int,
+    position: int,
+    document: Document,
+    now: Millis,
 ) -> None:
     part = part_id(new.return_id, position)
     body = to_json(document)
-    connection.execute(
-        insert(parts).values(
-            part_id=part,
-            return_id=new.return_id,
-            return_seq=seq,
-            position=position,
-            subject_id=new.subject,
-            app=new.route.app,
-            chat_key=chat_key(new.route.app, new.route.chat_id),
-            state=State.QUEUED.value,
-            needs_configuration=False,
-            lane=SEND if position == 0 else None,  # the others follow when the one before them is proved
-            due_at=now,
-            attempts=0,
-            failures=0,
-            fence=0,
-            idempotency_key=idempotency_key(part, 0),
-            placement="reply",
-            route_digest=route_digest(new.route),
-            body_digest=body_digest(body),
-            fingerprint=fingerprint(visible(document)),
-            updated_at=now,
-        )
+    _PART.run(
+        connection,
+        {
+            "part_id": part,
+            "return_id": new.return_id,
+            "return_seq": seq,
+            "position": position,
+            "subject_id": new.subject,
+            "app": new.route.app,
+            "chat_key": key,
+            "state": State.QUEUED.value,
+            "lane": SEND if position == 0 else None,  # the others follow when the one before them is proved
+            "due_at": now,
+            "idempotency_key": idempotency_key(part, 0),
+            "route_digest": route_digest(new.route),
+            "body_digest": body_digest(body),
+            "fingerprint": fingerprint(visible(document)),
+            "updated_at": now,
+        },
     )
-    connection.execute(insert(part_bodies).values(part_id=part, document=body))
+    _BODY.run(connection, {"part_id": part, "document": body})
 
 
 def supersede_unattempted(connection: Connection, subject: SubjectId, *, before_revision: int, now: Millis) -> int:
@@ -179,4 +209,4 @@ def supersede_from(connection: Connection, return_id: ReturnId, position: int, n
         .mappings()
         .all()
     )
-    return sum(move(connection, from_row(row), Event.SUPERSEDED, now) for row in rows)
+    return sum(move(connection, from_row(cast("Row", row)), Event.SUPERSEDED, now) for row in rows)

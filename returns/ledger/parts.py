@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
-from sqlalchemy import Connection, RowMapping, Select, select
+from sqlalchemy import Connection, Select, bindparam, select
 
 from returns.decisions.bodies import from_json
 from returns.decisions.document import Document
@@ -23,6 +23,7 @@ from returns.ids import (
     SubjectId,
     ThreadId,
 )
+from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import part_bodies, parts, return_routes, returns
 from returns.ports import Route
 
@@ -93,37 +94,46 @@ def selection() -> Select[*tuple[object, ...]]:
     )
 
 
-def from_row(values: RowMapping) -> Part:
+_LOAD: Final = Prepared(selection().where(parts.c.part_id == bindparam("part")))
+_ROUTE: Final = Prepared(
+    select(return_routes.c.chat_id, return_routes.c.thread_id, return_routes.c.reply_to).where(
+        return_routes.c.return_id == bindparam("return_id")
+    )
+)
+_BODY: Final = Prepared(select(part_bodies.c.document).where(part_bodies.c.part_id == bindparam("part")))
+
+
+def from_row(values: Row) -> Part:
     """The part of a row of ``selection``, taken as a mapping."""
     return Part(
-        part_id=PartId(values["part_id"]),
-        return_id=ReturnId(values["return_id"]),
-        return_seq=values["return_seq"],
-        position=values["position"],
-        subject=SubjectId(values["subject_id"]),
-        revision=values["revision"],
-        kind=values["kind"],
-        app=AppName(values["app"]),
-        chat_key=ChatKey(values["chat_key"]),
+        part_id=PartId(cast("str", values["part_id"])),
+        return_id=ReturnId(cast("str", values["return_id"])),
+        return_seq=cast("int", values["return_seq"]),
+        position=cast("int", values["position"]),
+        subject=SubjectId(cast("str", values["subject_id"])),
+        revision=cast("int", values["revision"]),
+        kind=cast("str", values["kind"]),
+        app=AppName(cast("str", values["app"])),
+        chat_key=ChatKey(cast("str", values["chat_key"])),
         state=State(values["state"]),
         error=Error(values["error"]) if values["error"] is not None else None,
-        lane=values["lane"],
-        due_at=Millis(values["due_at"]),
-        attempts=values["attempts"],
-        failures=values["failures"],
-        last_attempt_at=values["last_attempt_at"],
-        give_up_at=values["give_up_at"],
-        fence=values["fence"],
-        lease_until=values["lease_until"],
-        idempotency_key=IdempotencyKey(values["idempotency_key"]),
-        placement=values["placement"],
-        fingerprint=values["fingerprint"],
+        lane=cast("str | None", values["lane"]),
+        due_at=Millis(cast("int", values["due_at"])),
+        attempts=cast("int", values["attempts"]),
+        failures=cast("int", values["failures"]),
+        last_attempt_at=cast("Millis | None", values["last_attempt_at"]),
+        give_up_at=cast("Millis | None", values["give_up_at"]),
+        fence=cast("int", values["fence"]),
+        lease_until=cast("Millis | None", values["lease_until"]),
+        idempotency_key=IdempotencyKey(cast("str", values["idempotency_key"])),
+        placement=cast('Literal["reply", "chat"]', values["placement"]),
+        fingerprint=cast("str", values["fingerprint"]),
     )
 
 
 def load(connection: Connection, part_id: PartId) -> Part | None:
     """The part as it stands in this transaction."""
-    row = connection.execute(selection().where(parts.c.part_id == part_id)).mappings().one_or_none()
+    row = _LOAD.first(connection, {"part": part_id})
     return None if row is None else from_row(row)
 
 
@@ -137,24 +147,18 @@ def held(connection: Connection, part_id: PartId, state: State, fence: int) -> P
 
 def route_of(connection: Connection, part: Part) -> Route:
     """Where the part goes: its return's route, or the chat itself where the reply was given up. Private."""
-    row = connection.execute(
-        select(return_routes.c.chat_id, return_routes.c.thread_id, return_routes.c.reply_to).where(
-            return_routes.c.return_id == part.return_id
-        )
-    ).one()
-    reply_to: str | None = row.reply_to if part.placement == "reply" else None
+    row = _ROUTE.only(connection, {"return_id": part.return_id})
     return Route(
         app=part.app,
-        chat_id=ChatId(row.chat_id),
-        thread_id=ThreadId(row.thread_id) if row.thread_id is not None else None,
-        reply_to=MessageId(reply_to) if reply_to is not None else None,
+        chat_id=ChatId(cast("str", row["chat_id"])),
+        thread_id=cast("ThreadId | None", row["thread_id"]),
+        reply_to=cast("MessageId | None", row["reply_to"]) if part.placement == "reply" else None,
     )
 
 
 def body_of(connection: Connection, part: Part) -> Document:
     """What the part says. Private."""
-    body = connection.execute(select(part_bodies.c.document).where(part_bodies.c.part_id == part.part_id)).scalar_one()
-    return from_json(cast("str", body))
+    return from_json(cast("str", _BODY.only(connection, {"part": part.part_id})["document"]))
 
 
 def give_up_at(now: Millis, policy: ReturnsPolicy) -> Millis:

@@ -7,17 +7,23 @@ parameters by name and gives rows by name. Measured in ``tests/bench``: 6 to 9 t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from functools import lru_cache
+from typing import Any, Final, TypeAlias, cast
 
-from sqlalchemy import Column, ColumnDefault, Connection, Dialect
+from sqlalchemy import BindParameter, Column, ColumnDefault, Connection, Dialect, Table, bindparam
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.dml import Insert
+
+from returns.ledger.deferring import Parameters, deferred
 
 Row: TypeAlias = Mapping[str, object]
-Parameters: TypeAlias = Mapping[str, object]
 _Convert: TypeAlias = Callable[[object], object]
+
+MOST_ROWS: Final = 32
+"""The most rows of one statement: bounds its parameters, and how many statements the driver has to keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,8 @@ class _Compiled:
     """Values that stand in the statement itself, and the columns' own defaults."""
     columns: tuple[str, ...]
     converts: tuple[_Convert | None, ...] | None
+    one_row: str | None
+    """How one row of an insert is written, where several may stand in one statement."""
 
     def arguments(self, parameters: Parameters) -> list[object] | dict[str, object]:
         """The parameters as the driver takes them. Raises ``KeyError`` for one that is missing."""
@@ -54,16 +62,19 @@ class _Compiled:
 class Prepared:
     """One statement. ``columns`` names what an insert is given; the others take their defaults."""
 
-    __slots__ = ("_columns", "_compiled", "_statement")
+    __slots__ = ("_columns", "_compiled", "_statement", "rank")
 
     def __init__(self, statement: ClauseElement, columns: Sequence[str] | None = None) -> None:
         self._statement = statement
         self._columns = None if columns is None else list(columns)
         self._compiled: dict[str, _Compiled] = {}
+        self.rank = _rank(statement)
+        """See ``deferring.Insert``."""
 
     def rows(self, connection: Connection, parameters: Parameters) -> list[Row]:
         """All rows."""
         compiled = self._for(connection)
+        _let_through(connection, change=False)
         cursor = connection.connection.cursor()
         try:
             cursor.execute(compiled.sql, compiled.arguments(parameters))
@@ -74,6 +85,7 @@ class Prepared:
     def first(self, connection: Connection, parameters: Parameters) -> Row | None:
         """The first row, if there is one."""
         compiled = self._for(connection)
+        _let_through(connection, change=self.rank >= 0)
         cursor = connection.connection.cursor()
         try:
             cursor.execute(compiled.sql, compiled.arguments(parameters))
@@ -82,9 +94,17 @@ class Prepared:
         finally:
             cursor.close()
 
+    def only(self, connection: Connection, parameters: Parameters) -> Row:
+        """The first row. Raises ``LookupError`` where there is none."""
+        row = self.first(connection, parameters)
+        if row is None:
+            raise LookupError("The row that has to be there is not.")
+        return row
+
     def run(self, connection: Connection, parameters: Parameters) -> int:
         """Change something; how many rows."""
         compiled = self._for(connection)
+        _let_through(connection, change=True)
         cursor = connection.connection.cursor()
         try:
             cursor.execute(compiled.sql, compiled.arguments(parameters))
@@ -93,13 +113,35 @@ class Prepared:
             cursor.close()
 
     def run_many(self, connection: Connection, every: Sequence[Parameters]) -> int:
-        """Change something for each of the parameters; how many rows in all."""
+        """Insert each of the rows; how many in all."""
+        _let_through(connection, change=True)
+        return self.write(connection, every)
+
+    def defer(self, connection: Connection, row: Parameters) -> None:
+        """Insert a row by the end of the ``deferring`` block that the connection is in; at once where it is in none."""
+        waiting = deferred(connection)
+        if waiting is None:
+            self.write(connection, (row,))
+        else:
+            waiting.add(self, row)
+
+    def write(self, connection: Connection, rows: Sequence[Parameters]) -> int:
+        """Insert rows now, with as few statements as possible; how many."""
         compiled = self._for(connection)
+        arguments = [compiled.arguments(row) for row in rows]
         cursor = connection.connection.cursor()
         try:
-            arguments = [compiled.arguments(parameters) for parameters in every]
-            cursor.executemany(compiled.sql, cast("list[list[object]]", arguments))
-            return cursor.rowcount
+            if compiled.one_row is None:
+                cursor.executemany(compiled.sql, cast("list[list[object]]", arguments))
+                return cursor.rowcount
+            written = at = 0
+            while at < len(arguments):
+                count = min(MOST_ROWS, 1 << (len(arguments) - at).bit_length() - 1)
+                flat = [value for row in arguments[at : at + count] for value in row]
+                cursor.execute(_of_several(compiled.sql, compiled.one_row, count), flat)
+                written += cursor.rowcount
+                at += count
+            return written
         finally:
             cursor.close()
 
@@ -112,6 +154,44 @@ class Prepared:
         return found
 
 
+@lru_cache(maxsize=512)
+def _of_several(sql: str, one_row: str, count: int) -> str:
+    return sql.replace(one_row, ", ".join([one_row] * count), 1)
+
+
+def _let_through(connection: Connection, *, change: bool) -> None:
+    """What was deferred comes before any other statement."""
+    waiting = deferred(connection)
+    if waiting is not None:
+        waiting.write(connection)
+        waiting.changes += change
+
+
+def _rank(statement: ClauseElement) -> int:
+    """The place of an insert's table among all; -1 for what inserts nothing."""
+    if not isinstance(statement, Insert):
+        return -1
+    table = cast("Table", statement.table)
+    return table.metadata.sorted_tables.index(table)
+
+
+def size_for(count: int) -> int:
+    """How many names a list of ``count`` is asked with: few sizes, so that few statements are made. 0 stays 0."""
+    return 0 if count == 0 else max(4, 1 << (count - 1).bit_length())
+
+
+def names(name: str, count: int) -> list[BindParameter[object]]:
+    """The parameters of an ``IN`` that takes ``count`` values, as ``listed`` names them."""
+    return [bindparam(f"{name}_{number}") for number in range(count)]
+
+
+def listed(name: str, values: Collection[object]) -> dict[str, object]:
+    """Values as parameters ``name_0``, ``name_1``, … of an ``IN``; the last one fills up what ``size_for`` asks for."""
+    given = list(values)
+    given += given[-1:] * (size_for(len(given)) - len(given))
+    return {f"{name}_{number}": value for number, value in enumerate(given)}
+
+
 def _compile(statement: ClauseElement, dialect: Dialect, columns: list[str] | None) -> _Compiled:
     compiled = cast("SQLCompiler", statement.compile(dialect=dialect, column_keys=columns))
     if compiled.post_compile_params:
@@ -120,6 +200,7 @@ def _compile(statement: ClauseElement, dialect: Dialect, columns: list[str] | No
     for column in compiled.insert_prefetch:
         fixed[column.key] = _default(column)
     order = compiled.positiontup
+    values = compiled.insert_single_values_expr
     shown = tuple(getattr(statement, "selected_columns", ())) or tuple(compiled.effective_returning or ())
     converts = tuple(column.type.dialect_impl(dialect).result_processor(dialect, None) for column in shown)
     return _Compiled(
@@ -128,6 +209,7 @@ def _compile(statement: ClauseElement, dialect: Dialect, columns: list[str] | No
         fixed=fixed,
         columns=tuple(str(column.key) for column in shown),
         converts=converts if any(converts) else None,
+        one_row=None if order is None or values is None else f"({values})",
     )
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 
+from sqlalchemy import Connection
+
 from returns.ids import AppName, ChatKey, PartId
 from returns.ledger import attempts
 from returns.ledger.attempts import Attempt
-from returns.ports import Ready, Refused, SendOutcome, StorageUnavailable, Unknown
+from returns.ports import Ready, Refusal, Refused, SendOutcome, StorageUnavailable, Unknown
 from returns.service.containing import Contained, describe
 from returns.service.holding import while_held
 from returns.service.tools import CHAT, SENDS, Tools
@@ -75,8 +77,14 @@ async def conclude(tools: Tools, attempt: Attempt, outcome: SendOutcome) -> None
 
 async def _recorded(tools: Tools, attempt: Attempt, outcome: SendOutcome) -> bool:
     now = tools.clock.now()
+
+    def record(connection: Connection) -> None:
+        attempts.conclude(connection, attempt, outcome, now, tools.policy)
+        if isinstance(outcome, Refused) and outcome.refusal is Refusal.QUESTION_RECALLED:
+            tools.authority.question_recalled(connection, attempt.subject, attempt.revision, now)
+
     try:
-        await tools.transactions.run(lambda c: attempts.conclude(c, attempt, outcome, now, tools.policy))
+        await tools.transactions.run(record)
     except StorageUnavailable:
         return False
     return True

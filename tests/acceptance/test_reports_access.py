@@ -19,7 +19,7 @@ GRANT = {
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Home]:
-    async with house(tmp_path_factory.mktemp("access")) as it:
+    async with house(tmp_path_factory.mktemp("access"), returns={"http_timeout_s": 20}) as it:
         yield it
 
 

@@ -146,7 +146,7 @@ async def test_a_correction_while_it_is_held(home: Home, scene: Scene, answering
 
 
 async def test_a_correction_after_the_result(home: Home, scene: Scene) -> None:
-    """After the answer a correction opens a new revision: the item shows it, and the new answer comes beside the old."""
+    """After the answer a correction opens a new revision: the item shows it, and its answer comes beside the old."""
     atlas = home.peers["atlas"]
     question = scene.ask("ask atlas to sum up March")
     await conclude(atlas, scene, "March: 3")

@@ -39,6 +39,7 @@ class GatewaySettings:
     returns: Mapping[str, object] = field(default_factory=dict)
     steward: Mapping[str, object] = field(default_factory=dict)
     app: Mapping[str, object] = field(default_factory=dict)
+    gateway: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -106,13 +107,17 @@ class GatewayProcess:
 
     async def start(self) -> None:
         """Start it and wait until it says that it is ready."""
+        await self.begin()
+        await self.ready()
+
+    async def begin(self) -> None:
+        """Start it, and do not wait."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("LARK_", "COVERAGE"))}
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "gateway", "--config", str(self.settings.config), "serve",
                 stdout=log, stderr=log, stdin=asyncio.subprocess.DEVNULL, env=environment,
             )  # fmt: skip
-        await self.ready()
 
     async def ready(self) -> None:
         """Wait for /healthz; fails with the log when the process ends instead."""
@@ -137,11 +142,11 @@ class GatewayProcess:
             self._process.send_signal(signal.SIGKILL)
         await self._process.wait()
 
-    async def stop(self) -> int:
-        """SIGTERM, and wait for an orderly end."""
+    async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """SIGTERM (or another signal), and wait for an orderly end; its exit code."""
         assert self._process is not None
         if self._process.returncode is None:
-            self._process.send_signal(signal.SIGTERM)
+            self._process.send_signal(number)
             try:
                 await asyncio.wait_for(self._process.wait(), 20)
             except TimeoutError:

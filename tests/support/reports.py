@@ -162,8 +162,12 @@ class Scene:
         return self._mine(await self.home.gateway.inbox())
 
     async def until(self, look: Callable[[list[dict[str, Any]]], T]) -> T:
-        """What ``look`` makes of the chat's requests as soon as it is true."""
-        return await self.home.world.inbox_until(lambda items: look(self._mine(items)))
+        """What ``look`` makes of the chat's requests as soon as it is true; else it fails with how they stand."""
+        try:
+            return await self.home.world.inbox_until(lambda items: look(self._mine(items)))
+        except TimeoutError:
+            stand = [{**item, "conversation": ""} for item in await self.items()]
+            raise AssertionError(f"never in {WAIT_S} s: {stand}") from None
 
     async def settled(self, count: int = 1) -> list[dict[str, Any]]:
         """The chat's requests, once exactly ``count`` have a settled delivery."""
@@ -181,10 +185,7 @@ class Scene:
             fits = mine and all(mine[0]["delivery"][name] == value for name, value in delivery.items())
             return mine[0] if fits else None
 
-        try:
-            return await self.until(look)
-        except TimeoutError:
-            raise AssertionError(f"never {delivery}, but {[item['delivery'] for item in await self.items()]}") from None
+        return await self.until(look)
 
     def _mine(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [item for item in reversed(items) if item["request_id"] not in self.before]

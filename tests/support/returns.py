@@ -223,9 +223,14 @@ class FakeAuthority:
     """Allows, unless it was told otherwise."""
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    recalled: list[tuple[SubjectId, int]] = field(default_factory=list)
+    """Of which revisions it was told that their question is gone."""
 
     def verdict(self, connection: object, subject: SubjectId, revision: int) -> Verdict:
         return self.verdicts.get(subject, Verdict.ALLOWED)
+
+    def question_recalled(self, connection: object, subject: SubjectId, revision: int, now: Millis) -> None:
+        self.recalled.append((subject, revision))
 
 
 def route(chat: str = "oc_1", *, thread: str | None = None, reply_to: str | None = "om_q", app: AppName = APP) -> Route:
