@@ -11,7 +11,7 @@ demo: $(READY)
 	@$(BIN)/lark-steward demo
 
 test: $(READY) lint
-	@$(BIN)/python -m pytest -n auto -q
+	@$(BIN)/python -m pytest -n auto --dist loadfile -q
 
 lint: $(READY)
 	@$(BIN)/ruff format --check -q .

@@ -31,7 +31,7 @@ from gateway.inbox.pages import InboxPages
 from gateway.instance_lock import hold
 from gateway.migrations import SCRIPTS
 from gateway.settings import Settings
-from gateway.system import SystemClock, new_id
+from gateway.system import Ids, SystemClock, new_id
 from gateway.webhook.handler import Webhook
 from manager.ledger import turns as turns_ledger
 from manager.ports import Runtime
@@ -134,12 +134,13 @@ def _services(
     hosttools: LocalHostTools,
     runtime: Runtime,
 ) -> Services:
-    owner = new_id("gateway")
+    ids = Ids()
+    owner = ids.new("gateway")
     delivery = LarkDelivery(client)
-    telling = Telling(delivery.measure, delivery.limit_bytes, new_id)
+    telling = Telling(delivery.measure, delivery.limit_bytes, ids.new)
     steward = policies.steward_policy(settings)
     authority = StewardAuthority(settings.returns.recalled_question, clock)
-    receiving = Receiving(transactions, clock, new_id, steward, reader.own_id)
+    receiving = Receiving(transactions, clock, ids.new, steward, reader.own_id)
     return Services(
         receiving=receiving,
         turns=Turns(transactions, clock, steward, runtime, hosttools, reader, telling, owner),

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 import time
 from collections.abc import Mapping
 
 from returns.ids import Millis
+
+
+ID_DIGITS = 20
+PIECE_BYTES = ID_DIGITS * 50
+"""The chance of 100 ids."""
 
 
 class SystemClock:
@@ -20,7 +26,23 @@ class SystemClock:
 
 def new_id(prefix: str) -> str:
     """An opaque id that nobody can guess: the prefix, ``_`` and 20 hex digits."""
-    return f"{prefix}_{secrets.token_hex(10)}"
+    return f"{prefix}_{secrets.token_hex(ID_DIGITS // 2)}"
+
+
+class Ids:
+    """Makes the ids of ``new_id`` for a process that needs many: it asks the system for chance in larger pieces."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._digits = ""
+
+    def new(self, prefix: str) -> str:
+        """As ``new_id``. From any thread."""
+        with self._lock:
+            if not self._digits:
+                self._digits = secrets.token_hex(PIECE_BYTES)
+            digits, self._digits = self._digits[:ID_DIGITS], self._digits[ID_DIGITS:]
+        return f"{prefix}_{digits}"
 
 
 def environment() -> Mapping[str, str]:

@@ -47,13 +47,13 @@ class Chat:
 def find(connection: Connection, app: AppName, chat_id: ChatId) -> Chat | None:
     """The chat, if it was seen before."""
     row = _FIND.first(connection, {"app": app, "chat_id": chat_id})
-    return None if row is None else _chat(row)
+    return None if row is None else chat_of(row)
 
 
 def get(connection: Connection, chat_ref: str) -> Chat | None:
     """The chat of a shown name."""
     row = _GET.first(connection, {"chat_ref": chat_ref})
-    return None if row is None else _chat(row)
+    return None if row is None else chat_of(row)
 
 
 def find_or_create(
@@ -101,7 +101,8 @@ def learn_bot_name(connection: Connection, chat: Chat, name: str | None) -> None
         connection.execute(update(chats).where(chats.c.chat_ref == chat.chat_ref).values(bot_name=name[:120]))
 
 
-def _chat(get: Row) -> Chat:
+def chat_of(get: Row) -> Chat:
+    """The chat of a row of ``chats``."""
     return Chat(
         chat_ref=cast("str", get["chat_ref"]),
         app=AppName(cast("str", get["app"])),

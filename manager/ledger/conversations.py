@@ -12,7 +12,7 @@ from manager.ids import ConversationId
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import conversations
 from returns.ids import Millis, ThreadId
-from returns.ledger.prepared import Prepared
+from returns.ledger.prepared import Prepared, Row
 
 NO_THREAD = ""
 
@@ -44,8 +44,11 @@ class Conversation:
 def find(connection: Connection, chat_ref: str, thread: ThreadId | None) -> Conversation | None:
     """The conversation, if it was seen before."""
     row = _FIND.first(connection, {"chat_ref": chat_ref, "thread_id": thread or NO_THREAD})
-    if row is None:
-        return None
+    return None if row is None else conversation_of(chat_ref, row)
+
+
+def conversation_of(chat_ref: str, row: Row) -> Conversation:
+    """The conversation of a row with its name and the time of its first answer."""
     conversation = ConversationId(cast("str", row["conversation_id"]))
     return Conversation(conversation, chat_ref, cast("Millis | None", row["answered_at"]))
 

@@ -22,6 +22,10 @@ from returns.ledger.prepared import Prepared, Row
 CONVERSE = "converse"
 _STEWARD = "steward:"
 
+_ADD: Final = Prepared(
+    insert(grants),
+    ("grant_id", "principal", "resource", "effect", "audience", "granted_by", "created_at", "expires_at"),
+)
 _COVERING: Final = Prepared(
     select(grants).where(
         grants.c.effect == CONVERSE, grants.c.resource.in_([bindparam("conversation"), bindparam("chat")])
@@ -84,17 +88,18 @@ def add(
     expires_at: Millis | None = None,
 ) -> None:
     """Store a grant."""
-    connection.execute(
-        insert(grants).values(
-            grant_id=grant_id,
-            principal=principal,
-            resource=resource,
-            effect=effect,
-            audience=audience.value,
-            granted_by=granted_by,
-            created_at=now,
-            expires_at=expires_at,
-        )
+    _ADD.run(
+        connection,
+        {
+            "grant_id": grant_id,
+            "principal": principal,
+            "resource": resource,
+            "effect": effect,
+            "audience": audience.value,
+            "granted_by": granted_by,
+            "created_at": now,
+            "expires_at": expires_at,
+        },
     )
 
 
@@ -110,16 +115,8 @@ def admit(
 ) -> None:
     """Store that policy admits a conversation, once: where any grant ever spoke of it, nothing is written."""
     principal = f"{_STEWARD}{app}"
-    known = connection.execute(
-        select(grants.c.grant_id)
-        .where(
-            grants.c.effect == CONVERSE,
-            grants.c.resource.in_(_covering(conversation_id)),
-            grants.c.principal == principal,
-        )
-        .limit(1)
-    ).first()
-    if known is None:
+    asked = {"conversation": conversation_id, "chat": _covering(conversation_id)[-1]}
+    if all(row["principal"] != principal for row in _COVERING.rows(connection, asked)):
         add(
             connection,
             grant_id=grant_id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
@@ -11,13 +12,16 @@ from returns.ledger.prepared import Prepared
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> int:
-    """Insert the rows whose keys are free, leave the others as they are; how many were inserted."""
-    maker = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    return connection.execute(maker(table).values([dict(row) for row in rows]).on_conflict_do_nothing()).rowcount
+    """Insert the rows whose keys are free, leave the others as they are; how many were inserted.
+
+    All rows name the same columns.
+    """
+    return new_only(table, tuple(rows[0]))[connection.dialect.name].run_many(connection, rows)
 
 
-def new_only(table: Table, columns: Sequence[str]) -> Mapping[str, Prepared]:
-    """The statement of ``insert_new``, made once for each kind of database, for what is inserted all the time."""
+@lru_cache(maxsize=64)
+def new_only(table: Table, columns: tuple[str, ...]) -> Mapping[str, Prepared]:
+    """The statement of ``insert_new``, made once for each kind of database."""
     return {
         "sqlite": Prepared(sqlite.insert(table).on_conflict_do_nothing(), columns),
         "postgresql": Prepared(postgresql.insert(table).on_conflict_do_nothing(), columns),

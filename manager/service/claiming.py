@@ -9,9 +9,10 @@ from enum import Enum
 
 from sqlalchemy import Connection
 
-from manager.decisions.inbound import Inbound, MessageReceived
+from manager.decisions.inbound import Inbound, MessageRecalled, MessageReceived
 from manager.decisions.questions import clean
 from manager.ledger import events
+from manager.ledger.claims import Claims
 from manager.ledger.events import Claim, EventState, key
 from returns.ids import Millis
 
@@ -39,13 +40,22 @@ class ClaimedElsewhere(Exception):
     code = "claimed_elsewhere"
 
 
-def take(connection: Connection, event: Inbound, seq: int, keys: Sequence[str], now: Millis) -> None:
-    """Take the keys for the stored event. Raises ``ClaimedElsewhere``."""
-    if not events.claim(connection, event.envelope.app, keys, Claim(seq, event.envelope.body_digest), now):
-        raise ClaimedElsewhere
+def take(claims: Claims, event: Inbound, seq: int, keys: Sequence[str]) -> None:
+    """Take the keys for the stored event."""
+    claims.take(event.envelope.app, keys, Claim(seq, event.envelope.body_digest))
 
 
-def seen_before(connection: Connection, event: Inbound, claim: Claim | None, now: Millis) -> Acceptance | None:
+def keys_of(event: Inbound) -> tuple[str, ...]:
+    """Every key that taking the event asks for: its own first, then what makes it the same as another one."""
+    own = key("event", event.envelope.event_id)
+    if isinstance(event, MessageReceived):
+        return (own, *same_keys(event), key("recalled", event.message_id))
+    return (own, key("recalled", event.message_id)) if isinstance(event, MessageRecalled) else (own,)
+
+
+def seen_before(
+    connection: Connection, claims: Claims, event: Inbound, claim: Claim | None, now: Millis
+) -> Acceptance | None:
     """What to say of an event whose name is taken; each other body under that name is an alarm, once."""
     if claim is None:
         return None
@@ -53,9 +63,10 @@ def seen_before(connection: Connection, event: Inbound, claim: Claim | None, now
     if claim.body_digest == envelope.body_digest:
         return Acceptance.DUPLICATE
     alarm = key("alarm", f"{envelope.event_id}:{envelope.body_digest}")
-    if not events.claims(connection, envelope.app, (alarm,)):
-        seq = events.store(connection, envelope, EventState.ALARM, "same_event_other_body", now)
-        events.claim(connection, envelope.app, (alarm,), Claim(seq, envelope.body_digest), now)
+    if not claims.find(envelope.app, (alarm,)):
+        take(
+            claims, event, events.store(connection, envelope, EventState.ALARM, "same_event_other_body", now), (alarm,)
+        )
     return Acceptance.ALARM
 
 
@@ -65,10 +76,14 @@ def cleaned(message: MessageReceived) -> MessageReceived:
     return replace(message, text=clean(message.text), mentions=mentions)
 
 
-def content_keys(message: MessageReceived) -> tuple[str, ...]:
-    """What makes a message the same under another id. Without its author or its time, two would be taken for one."""
+def same_keys(message: MessageReceived) -> tuple[str, ...]:
+    """What makes a message the same: its id, and what it says under another one.
+
+    Without its author or its time, two would be taken for one.
+    """
+    named = key("message", message.message_id)
     if message.created_at is None or message.sender.open_id is None:
-        return ()
+        return (named,)
     parts = (
         message.chat_id,
         message.thread_id or "",
@@ -76,4 +91,7 @@ def content_keys(message: MessageReceived) -> tuple[str, ...]:
         str(message.created_at),
         message.content_digest,
     )
-    return (key("content", hashlib.sha256("\x00".join(parts).encode()).hexdigest()),)
+    return (
+        named,
+        key("content", hashlib.sha256("\x00".join(parts).encode()).hexdigest()),
+    )

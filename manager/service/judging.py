@@ -7,29 +7,19 @@ from typing import assert_never
 
 from sqlalchemy import Connection
 
-from manager.decisions.admission import Admission, Ask, Converse, Hold, Ignore, Known, Tell, admit
+from manager.decisions.admission import Admission, Ask, Hold, Ignore, Known, Tell, admit
 from manager.decisions.inbound import MessageReceived
 from manager.decisions.lateness import is_control, is_late
 from manager.decisions.policy import StewardPolicy
 from manager.decisions.questions import is_correction, own_name, question_text, visible_text
-from manager.ids import ConversationId, OpenId, RequestId
-from manager.ledger import chats, conversations, requests, told
-from manager.ledger.chats import Chat
-from manager.ledger.conversations import Conversation
+from manager.ids import OpenId, RequestId
+from manager.ledger import requests, told
 from manager.ledger.events import EventState
-from manager.ledger.listening import converse
+from manager.ledger.places import Place
+from manager.service.reading_ahead import Ahead
 from returns.decisions.fingerprint import fingerprint
 from returns.ids import Millis
 from returns.ledger import echoes
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a message stands, as far as the ledger has seen it before."""
-
-    chat: Chat | None
-    conversation: Conversation | None
-    converse: Converse
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +67,7 @@ class Judged:
 
 def judge(
     connection: Connection,
+    ahead: Ahead,
     policy: StewardPolicy,
     message: MessageReceived,
     own_id: OpenId | None,
@@ -85,8 +76,8 @@ def judge(
     now: Millis,
 ) -> Judged:
     """Judge a message that was received at ``received_at``."""
-    place = _place(connection, message, now)
-    admission = _admission(connection, policy, message, own_id, place)
+    place = ahead.place(message, now)
+    admission = _admission(connection, policy, message, own_id, place, own_message=ahead.is_own(message))
     question = question_text(message.text, message.mentions, own_id)
     written_at = written(message)
     late = is_late(written_at, received_at, policy.late_after_ms)
@@ -107,24 +98,19 @@ def written(message: MessageReceived) -> Millis | None:
     return message.envelope.created_at if message.created_at is None else message.created_at
 
 
-def _place(connection: Connection, message: MessageReceived, now: Millis) -> Place:
-    app = message.envelope.app
-    chat = chats.find(connection, app, message.chat_id)
-    if chat is None:
-        return Place(None, None, Converse.NONE)
-    conversation = conversations.find(connection, chat.chat_ref, message.thread_id)
-    # A thread that was never seen shares what was granted to, or revoked for, its chat.
-    named = ConversationId(f"{chat.chat_ref}.t_") if conversation is None else conversation.conversation_id
-    return Place(chat, conversation, converse(connection, app, named, now))
-
-
 def _admission(
-    connection: Connection, policy: StewardPolicy, message: MessageReceived, own_id: OpenId | None, place: Place
+    connection: Connection,
+    policy: StewardPolicy,
+    message: MessageReceived,
+    own_id: OpenId | None,
+    place: Place,
+    *,
+    own_message: bool,
 ) -> Admission:
     app, sender = message.envelope.app, message.sender.open_id
     known = Known(
         own_id=own_id,
-        own_message=echoes.owns_message(connection, app, message.message_id),
+        own_message=own_message,
         unsettled_content=False,
         answered_here=place.conversation is not None and place.conversation.answered_at is not None,
         converse=place.converse,

@@ -1,14 +1,16 @@
 """The door for events: each is taken once, durably, before anybody is told that it was.
 
 One transaction claims the event's keys, stores the event and commits what it leads to (conversation, request, queued
-turn), so that a copy, a crash or a second gateway finds either all of it or nothing. Waiting events share commits.
+turn), so that a copy, a crash or a second gateway finds either all of it or nothing. Events that wait are taken in one
+transaction: what they need is read for all of them first, and what they write is written at the end.
 What cannot be judged yet is stored as held and judged again later by the same rules.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from pydantic import TypeAdapter
@@ -29,12 +31,15 @@ from manager.decisions.questions import clean
 from manager.ids import OpenId, RequestId
 from manager.ledger import chats, events, requests, turns
 from manager.ledger.chats import ChatState
-from manager.ledger.events import Claim, EventState, HeldEvent, key
-from manager.service.claiming import Acceptance, ClaimedElsewhere, cleaned, content_keys, seen_before, take
+from manager.ledger.claims import Claims
+from manager.ledger.events import EventState, HeldEvent, key
+from manager.service.claiming import Acceptance, ClaimedElsewhere, cleaned, keys_of, seen_before, take
 from manager.service.intake import Intake
 from manager.service.judging import Judged, judge
-from returns.ids import AppName, ChatId, Millis
-from returns.ports import Clock, Transactions
+from manager.service.reading_ahead import Ahead
+from returns.ids import AppName, Millis
+from returns.ledger.deferring import deferring
+from returns.ports import Clock, Together, Transactions
 
 OWN_ID_WAIT_S: Final = 1.0
 """The event has to be answered within 3 s; what does not know itself by then holds it."""
@@ -42,6 +47,18 @@ OWN_ID_WAIT_S: Final = 1.0
 CLAIM_TRIES: Final = 3
 
 MESSAGE: Final = TypeAdapter(MessageReceived)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An event on its way in. Private."""
+
+    event: Inbound
+    body: str
+    own_id: OpenId | None
+    received_at: Millis
+    keys: tuple[str, ...]
+    """See ``claiming.keys_of``."""
 
 
 class Receiving:
@@ -70,13 +87,15 @@ class Receiving:
         if isinstance(event, Unwanted):
             return Acceptance.IGNORED
         own_id = await self._know_thyself(event.envelope.app) if isinstance(event, MessageReceived) else None
-        received_at = self._clock.now()
+        if isinstance(event, MessageReceived):
+            event = cleaned(event)
+        arrival = Arrival(event, body, own_id, self._clock.now(), keys_of(event))
         for _ in range(CLAIM_TRIES - 1):
             try:
-                return await self._transactions.run(lambda each: self._take(each, event, body, own_id, received_at))
+                return await self._transactions.run(Together(arrival, self._take_all))
             except ClaimedElsewhere:
                 continue
-        return await self._transactions.run(lambda each: self._take(each, event, body, own_id, received_at))
+        return await self._transactions.run(Together(arrival, self._take_all))
 
     async def judge_again(self, held: HeldEvent) -> Acceptance:
         """Judge a held event by what is known now; ``HELD`` when that is still not enough."""
@@ -92,46 +111,57 @@ class Receiving:
         except TimeoutError:
             return None
 
-    def _take(
-        self, connection: Connection, event: Inbound, body: str, own_id: OpenId | None, now: Millis
-    ) -> Acceptance:
+    def _take_all(self, connection: Connection, arrivals: Sequence[Arrival]) -> list[Acceptance]:
+        """Take events in their order. Raises ``ClaimedElsewhere``."""
+        with deferring(connection) as waiting:
+            messages = [each.event for each in arrivals if isinstance(each.event, MessageReceived)]
+            keys = [(each.event.envelope.app, one) for each in arrivals for one in each.keys]
+            ahead = Ahead(connection, waiting, messages, keys)
+            taken = [self._take(connection, ahead, each) for each in arrivals]
+            if not ahead.claims.write(arrivals[0].received_at):
+                raise ClaimedElsewhere
+            return taken
+
+    def _take(self, connection: Connection, ahead: Ahead, arrival: Arrival) -> Acceptance:
+        event, now = arrival.event, arrival.received_at
+        claim = ahead.claims.find(event.envelope.app, arrival.keys[:1]).get(arrival.keys[0])
+        seen = seen_before(connection, ahead.claims, event, claim, now)
+        if seen is not None:
+            return seen
         match event:
             case MessageReceived():
-                return self._take_message(connection, cleaned(event), own_id, now)
+                return self._take_message(connection, ahead, event, arrival, now)
             case MessageRecalled():
-                return self._take_recall(connection, event, now)
+                return self._take_recall(connection, ahead.claims, event, arrival.keys, now)
             case BotAdded():
-                return self._take_chat(connection, event, event.chat_id, ChatState.ACTIVE, event.external, now)
+                state, external = ChatState.ACTIVE, event.external
             case BotRemoved():
-                return self._take_chat(connection, event, event.chat_id, ChatState.LEFT, None, now)
+                state, external = ChatState.LEFT, None
             case ChatDisbanded():
-                return self._take_chat(connection, event, event.chat_id, ChatState.DISBANDED, None, now)
+                state, external = ChatState.DISBANDED, None
             case Misshapen():
-                return self._park(connection, event, body, now)
+                return self._park(connection, ahead.claims, event, arrival, now)
             case Unwanted():
                 return Acceptance.IGNORED
             case _:
                 assert_never(event)
+        seq = self._take_chat(connection, event, state, external, now)
+        take(ahead.claims, event, seq, arrival.keys)
+        return Acceptance.NEW
 
     def _take_message(
-        self, connection: Connection, message: MessageReceived, own_id: OpenId | None, now: Millis
+        self, connection: Connection, ahead: Ahead, message: MessageReceived, arrival: Arrival, now: Millis
     ) -> Acceptance:
-        app = message.envelope.app
-        event_key, recalled = key("event", message.envelope.event_id), key("recalled", message.message_id)
-        same = [key("message", message.message_id), *content_keys(message)]
-        taken = events.claims(connection, app, (event_key, *same, recalled))
-        seen = seen_before(connection, message, taken.get(event_key), now)
-        if seen is not None:
-            return seen
-        first = next((taken[one] for one in same if one in taken), None)
+        *own, recalled = arrival.keys
+        taken = ahead.claims.find(message.envelope.app, arrival.keys)
+        first = next((taken[one] for one in own if one in taken), None)
         if first is not None:
-            again = Claim(first.seq, message.envelope.body_digest)
-            events.claim(connection, app, (event_key,), again, now)
+            take(ahead.claims, message, first.seq, own[:1])
             return Acceptance.DUPLICATE
-        judged = judge(connection, self._policy, message, own_id, received_at=now, now=now)
+        judged = judge(connection, ahead, self._policy, message, arrival.own_id, received_at=now, now=now)
         request = self._intake.identify(judged)
         seq = events.store(connection, message.envelope, judged.state, judged.reason, now, request)
-        take(connection, message, seq, (event_key, *same), now)
+        take(ahead.claims, message, seq, own)
         if judged.state is EventState.HELD:
             events.hold(connection, seq, MESSAGE.dump_json(message).decode())
         self._intake.carry_out(connection, message, judged, request, seq, now, recalled=recalled in taken)
@@ -142,28 +172,28 @@ class Receiving:
     ) -> Acceptance:
         if not events.is_held(connection, held.seq):
             return Acceptance.DUPLICATE
-        judged = judge(connection, self._policy, message, own_id, received_at=held.received_at, now=now)
-        if judged.state is EventState.HELD:
-            return Acceptance.HELD
-        request = self._intake.identify(judged)
         recalled = key("recalled", message.message_id)
-        taken = events.claims(connection, held.app, (recalled,))
-        events.settle(connection, held.seq, judged.state, judged.reason, request)
-        events.drop_body(connection, held.seq)
-        self._intake.carry_out(connection, message, judged, request, held.seq, now, recalled=recalled in taken)
+        with deferring(connection) as waiting:
+            ahead = Ahead(connection, waiting, [message], [(held.app, recalled)])
+            judged = judge(connection, ahead, self._policy, message, own_id, received_at=held.received_at, now=now)
+            if judged.state is EventState.HELD:
+                return Acceptance.HELD
+            request = self._intake.identify(judged)
+            events.settle(connection, held.seq, judged.state, judged.reason, request)
+            events.drop_body(connection, held.seq)
+            was_recalled = recalled in ahead.claims.find(held.app, (recalled,))
+            self._intake.carry_out(connection, message, judged, request, held.seq, now, recalled=was_recalled)
         return _acceptance(judged)
 
-    def _take_recall(self, connection: Connection, event: MessageRecalled, now: Millis) -> Acceptance:
+    def _take_recall(
+        self, connection: Connection, claims: Claims, event: MessageRecalled, keys: Sequence[str], now: Millis
+    ) -> Acceptance:
         """A recall that comes before its message is remembered by its key, and cancels the question when it comes."""
-        app = event.envelope.app
-        keys = (key("event", event.envelope.event_id), key("recalled", event.message_id))
-        taken = events.claims(connection, app, keys)
-        seen = seen_before(connection, event, taken.get(keys[0]), now)
-        if seen is not None or keys[1] in taken:
-            return seen or Acceptance.DUPLICATE
+        if claims.find(event.envelope.app, keys[1:]):
+            return Acceptance.DUPLICATE
         request = self._recall(connection, event, now)
         seq = events.store(connection, event.envelope, EventState.ACCEPTED, None, now, request)
-        take(connection, event, seq, keys, now)
+        take(claims, event, seq, keys)
         return Acceptance.NEW
 
     def _recall(self, connection: Connection, event: MessageRecalled, now: Millis) -> RequestId | None:
@@ -182,34 +212,23 @@ class Receiving:
         self,
         connection: Connection,
         event: BotAdded | BotRemoved | ChatDisbanded,
-        chat_id: ChatId,
         state: ChatState,
         external: bool | None,
         now: Millis,
-    ) -> Acceptance:
+    ) -> int:
         app = event.envelope.app
-        event_key = key("event", event.envelope.event_id)
-        taken = events.claims(connection, app, (event_key,))
-        seen = seen_before(connection, event, taken.get(event_key), now)
-        if seen is not None:
-            return seen
-        chat = chats.find_or_create(connection, app, chat_id, private=False, new_id=self._new_id, now=now)
+        chat = chats.find_or_create(connection, app, event.chat_id, private=False, new_id=self._new_id, now=now)
         chats.enter(connection, chat, state, event.envelope.created_at or now)
         if external is not None:
             chats.learn_external(connection, chat.chat_ref, external=external)
-        seq = events.store(connection, event.envelope, EventState.ACCEPTED, None, now)
-        take(connection, event, seq, (event_key,), now)
-        return Acceptance.NEW
+        return events.store(connection, event.envelope, EventState.ACCEPTED, None, now)
 
-    def _park(self, connection: Connection, event: Misshapen, body: str, now: Millis) -> Acceptance:
-        event_key = key("event", event.envelope.event_id)
-        taken = events.claims(connection, event.envelope.app, (event_key,))
-        seen = seen_before(connection, event, taken.get(event_key), now)
-        if seen is not None:
-            return seen
+    def _park(
+        self, connection: Connection, claims: Claims, event: Misshapen, arrival: Arrival, now: Millis
+    ) -> Acceptance:
         seq = events.store(connection, event.envelope, EventState.PARKED, event.field[:80], now)
-        events.keep_body(connection, seq, clean(body))
-        take(connection, event, seq, (event_key,), now)
+        events.keep_body(connection, seq, clean(arrival.body))
+        take(claims, event, seq, arrival.keys)
         return Acceptance.PARKED
 
 

@@ -200,7 +200,6 @@ def _compile(statement: ClauseElement, dialect: Dialect, columns: list[str] | No
     for column in compiled.insert_prefetch:
         fixed[column.key] = _default(column)
     order = compiled.positiontup
-    values = compiled.insert_single_values_expr
     shown = tuple(getattr(statement, "selected_columns", ())) or tuple(compiled.effective_returning or ())
     converts = tuple(column.type.dialect_impl(dialect).result_processor(dialect, None) for column in shown)
     return _Compiled(
@@ -209,8 +208,13 @@ def _compile(statement: ClauseElement, dialect: Dialect, columns: list[str] | No
         fixed=fixed,
         columns=tuple(str(column.key) for column in shown),
         converts=converts if any(converts) else None,
-        one_row=None if order is None or values is None else f"({values})",
+        one_row=_one_row(compiled.string, 0 if order is None else len(order)),
     )
+
+
+def _one_row(sql: str, count: int) -> str | None:
+    row = f"({', '.join('?' * count)})"
+    return row if sql.startswith("INSERT") and f" VALUES {row}" in sql else None
 
 
 def _default(column: Column[Any]) -> object:

@@ -52,6 +52,34 @@ async def test_a_private_chat_of_an_owner(home: Home) -> None:
     assert "engine.py" not in str(shown)
 
 
+async def test_private_material_stays_private(home: Home, scene: Scene) -> None:
+    """A private workspace answers an owner in private; in a group the same owner gets nothing of it."""
+    private = await home.private_scene(OWNER)
+    asked = "where is the class Safe defined?"
+    question = home.lark.say(private.chat, OWNER, asked)
+    (said,) = await private.answered(question)
+    assert "safe.py:1@" in said
+    in_group = scene.ask(asked, who=OWNER)
+    (told,) = await scene.answered(in_group)
+    assert "safe.py" not in told
+    assert "vault" not in told
+
+
+async def test_a_private_question_for_a_private_peer(home: Home) -> None:
+    """An owner's private question may go to a private peer; its result comes back there, and stands in no inbox."""
+    vera = await home.peer("vera", "vaults", audience="private")
+    scene = await home.private_scene(OWNER)
+    question = home.lark.say(scene.chat, OWNER, "ask vera to count the coins in the cellar")
+    held = await conclude(vera, scene, "seven coins")
+    assert held["purpose"] == "count the coins in the cellar"
+    item = await scene.one(status="delivered")
+    assert scene.answers(question)[-1].endswith("seven coins")
+    shown = str(await home.show(item))
+    assert item["question"] == "(private)"
+    assert "coins" not in shown
+    assert "cellar" not in shown
+
+
 async def test_a_private_chat_of_a_stranger(home: Home) -> None:
     """Anyone else is told once, in one sentence, that private questions are for owners; then nothing more."""
     scene = await home.private_scene(STRANGER)

@@ -264,6 +264,46 @@ def test_a_full_disk(tmp_path: Path, left: int) -> None:
         assert process.returncode == 0
 
 
+BROKEN = """
+import asyncio, sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from gateway.cli import serving
+from gateway.settings import load
+
+class Gateway:
+    url = "http://127.0.0.1:1"
+
+    async def run(self, stop):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.loop())
+
+    async def loop(self):
+        raise RuntimeError("canary-app-secret in the words of an error")
+
+@asynccontextmanager
+async def broken(settings, config):
+    yield Gateway()
+
+serving.open_gateway = broken
+config = Path(sys.argv[1])
+sys.exit(serving.serve_until_stopped(load(config, {}, serving=True), config, as_json=True))
+"""
+
+
+def test_a_part_that_fails_ends_the_process_and_is_in_the_log(tmp_path: Path) -> None:
+    """Where it failed, and not in whose words."""
+    serve_file(tmp_path, APP)
+    command = [sys.executable, "-c", BROKEN, str(tmp_path / "steward.toml")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=WITHIN_S, cwd=ROOT)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "canary" not in done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if " error " in line]
+    assert "A part of the gateway failed" in line
+    assert "RuntimeError at <string>" in line
+
+
 def test_nothing_to_read_is_said_and_no_reason_to_refuse(tmp_path: Path) -> None:
     serve_file(tmp_path, APP)
     with Started(tmp_path) as process:

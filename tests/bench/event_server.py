@@ -16,7 +16,7 @@ from aiohttp import web
 from gateway.http.metrics import Metrics, metrics_middleware
 from gateway.http.server import HttpServer
 from gateway.migrations import SCRIPTS
-from gateway.system import SystemClock, new_id
+from gateway.system import Ids, SystemClock
 from gateway.webhook.handler import Webhook, WebhookApp
 from manager.decisions.inbound import Inbound
 from manager.decisions.policy import AppPolicy, StewardPolicy
@@ -80,7 +80,7 @@ async def main(mode: str, folder: Path) -> None:
         path = folder / "steward.db"
         upgrade(sqlite_url(path), SCRIPTS)
         async with SqliteTransactions(path) as transactions:
-            await serve_webhook(Receiving(transactions, SystemClock(), new_id, policy(), own_id).accept)
+            await serve_webhook(Receiving(transactions, SystemClock(), Ids().new, policy(), own_id).accept)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from gateway.http.operator_token import load_or_make
 from gateway.http.server import HttpServer
 from gateway.inbox.api import InboxApi
 from gateway.inbox.pages import InboxPages
+from gateway.instance_lock import hold
 from providers.storage.sqlite import SqliteTransactions
 from returns.delivery import Error, State
 from returns.ids import Millis
@@ -148,25 +149,23 @@ async def test_the_pump_can_be_woken(served: Served) -> None:
 
 
 async def test_the_command_wakes_the_running_gateway(served: Served, tmp_path: Path) -> None:
+    """It asks at the address that the holder of the data folder signed with, whatever the configuration says."""
     await served.transactions.run(lambda c: answer(c, "r_2", State.EXPLICIT_UNVERIFIED, Error.NO_MATCH_FOUND))
     bell = served.transactions.subscribe(RETURNS)
     load_or_make(tmp_path, lambda: TOKEN)
     config = tmp_path / "steward.toml"
-    config.write_text(f'[gateway]\ndata_dir = "{tmp_path}"\nport = {served.client.base_url.port}\n')
-    command = "from gateway.cli.main import inbox_main; inbox_main()"
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        command,
-        "--config",
-        str(config),
-        "verify",
-        "r_2",
-        cwd=Path(__file__).parents[2],
-        stdout=asyncio.subprocess.DEVNULL,
-    )
-    assert await bell.wait(60) is True
-    assert await process.wait() == 3
+    config.write_text(f'[gateway]\ndata_dir = "{tmp_path}"\nport = 0\n')
+    with hold(tmp_path, Millis(ASKED)) as held:
+        held.sign(str(served.client.base_url))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *["-c", "from gateway.cli.main import inbox_main; inbox_main()"],
+            *["--config", str(config), "verify", "r_2"],
+            cwd=Path(__file__).parents[2],
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+        assert await bell.wait(60) is True
+        assert await process.wait() == 3
 
 
 async def test_events(served: Served) -> None:

@@ -10,9 +10,8 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from manager.ledger import events, tables
-from manager.ledger.events import Claim, key
+from manager.ledger.events import Claim
 from manager.ledger.turn_statements import DUE, NEXT_LEASE, NEXT_QUEUED
-from manager.service import claiming
 from manager.service.receiving import Acceptance
 from returns.ids import Millis
 from returns.ports import StorageUnavailable
@@ -38,27 +37,15 @@ async def test_what_another_gateway_takes_in_between_is_a_duplicate(
 ) -> None:
     async with world(tmp_path) as it:
         question = message()
-        taken_by_other = [key("message", question.message_id)]
-        claim = events.claim
+        claim_all, raised = events.claim_all, []
 
-        def race(connection: Connection, app: str, keys: object, taken: Claim, now: Millis) -> bool:
-            if taken_by_other:
-                return False  # as if another gateway had inserted one of the keys since we looked
-            return claim(connection, app, keys, taken, now)
-
-        real = claiming.take
-
-        def take(*arguments: object) -> None:
-            try:
-                real(*arguments)
-            except claiming.ClaimedElsewhere:
+        def race(connection: Connection, wanted: object, now: Millis) -> bool:
+            if not raised:
                 raised.append(True)
-                taken_by_other.clear()
-                raise
+                return False  # as if another gateway had inserted one of the keys since we looked
+            return claim_all(connection, wanted, now)
 
-        raised: list[bool] = []
-        monkeypatch.setattr(events, "claim", race)
-        monkeypatch.setattr("manager.service.receiving.take", take)
+        monkeypatch.setattr(events, "claim_all", race)
         assert await it.accept(question) is Acceptance.NEW
         assert raised == [True]
         assert len(await it.rows(tables.events)) == 1

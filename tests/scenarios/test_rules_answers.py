@@ -268,3 +268,21 @@ async def test_an_empty_repository_and_no_workspace(tmp_path: Path) -> None:
     assert isinstance(await decide(tmp_path / "empty", "where is `total`?"), Delegate)
     assert isinstance(await decide([], "where is `total`?"), Delegate)
     assert isinstance(await decide(tmp_path / "empty", "what changed recently?"), Answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("where is total defined, and who changed it last?", "the clone is shallow"),
+        ("who changed shop/prices.py?", "the clone is shallow"),
+        ("最近改了什么？", "浅克隆"),
+    ],
+)
+async def test_a_shallow_clone_is_said_where_history_was_asked_for(
+    shop: Shop, tmp_path: Path, question: str, said: str
+) -> None:
+    """Its oldest commit is blamed for all that came before."""
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{shop.root}", "shallow")
+    assert said in await told(tmp_path / "shallow", question)
+    assert said not in await told(shop.root, question)
+    assert "shallow" not in await told(tmp_path / "shallow", "where is total defined?")

@@ -68,7 +68,7 @@ class GatewaySettings:
         steward = {"lease_s": 5, **self.steward}
         lines = [
             "[gateway]",
-            *toml_pairs({"port": self.port, "data_dir": str(self.data_dir)}),
+            *toml_pairs({"port": self.port, "data_dir": str(self.data_dir), **self.gateway}),
             "",
             "[[apps]]",
             *toml_pairs(app),

@@ -90,10 +90,10 @@ class World:
                     return found
                 await asyncio.sleep(0.05)
 
-    async def add_peer(self, name: str, *phrases: str) -> Peer:
+    async def add_peer(self, name: str, *phrases: str, audience: str = "shared") -> Peer:
         """Register a peer by command, and be it."""
         options = [part for phrase in phrases or (f"{name}'s work",) for part in ("--responsibility", phrase)]
-        token = (await self.gateway.command("peers", "add", name, *options))["token"]
+        token = (await self.gateway.command("peers", "add", name, *options, "--audience", audience))["token"]
         http = httpx.AsyncClient(
             base_url=self.gateway.settings.url,
             headers={"Authorization": f"Bearer {token}"},

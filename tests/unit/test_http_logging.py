@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.http.logging import SafeFormatter, set_up
+from gateway.http.logging import SafeFormatter, describe, set_up
 
 SECRET = "canary-secret-1"
 
@@ -82,3 +82,11 @@ def test_set_up_quiets_libraries(kept_logging: None) -> None:
     told = stream.getvalue()
     assert "GET" not in told
     assert "info gateway.test said ***" in told
+
+
+def test_a_group_of_exceptions_names_its_parts() -> None:
+    told = describe(ExceptionGroup("private words", [ValueError("more private words"), KeyError("and more")]))
+    assert "private" not in told
+    assert told.startswith("ExceptionGroup at ")
+    assert "a part of it: ValueError at " in told
+    assert "a part of it: KeyError at " in told

@@ -46,3 +46,9 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OperatorTokenUnusable, match="data_dir"):
         load_or_make(tmp_path / "none", lambda: "t0ken")
+
+
+def test_a_start_that_was_cut_off_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "operator.new").write_text("half", encoding="ascii")
+    assert load_or_make(tmp_path, lambda: "t0ken") == "t0ken"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [FILE_NAME]

@@ -9,9 +9,42 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent.parent
-KINDS = (
-    "D1 D2 D3 D4 D6 D8 D9 D10 R2 R3 R5 R6 R7 R8 R12 R16 E1 E2 E3 E4 A1 A3 A5 S1 S2 M1 M3 M5 M8 T1 X1 X4 X8 O3"
-).split()
+KINDS = [
+    "D1",
+    "D2",
+    "D3",
+    "D4",
+    "D6",
+    "D8",
+    "D9",
+    "D10",
+    "R2",
+    "R3",
+    "R5",
+    "R6",
+    "R7",
+    "R8",
+    "R12",
+    "R16",
+    "E1",
+    "E2",
+    "E3",
+    "E4",
+    "A1",
+    "A3",
+    "A5",
+    "S1",
+    "S2",
+    "M1",
+    "M3",
+    "M5",
+    "M8",
+    "T1",
+    "X1",
+    "X4",
+    "X8",
+    "O3",
+]
 ROW = re.compile(r"^\| ([A-Z]\d+) \| [^|]+ \| (.+) \|$", re.MULTILINE)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning, hold
+from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning, hold, url_of_holder
 from returns.ids import Millis
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +67,29 @@ def test_it_is_free_after_an_error(tmp_path: Path) -> None:
         raise ZeroDivisionError
     with hold(tmp_path, SINCE):
         pass
+
+
+def test_the_holder_says_where_it_listens(tmp_path: Path) -> None:
+    assert url_of_holder(tmp_path) is None
+    with hold(tmp_path, SINCE) as held:
+        assert url_of_holder(tmp_path) is None
+        held.sign("http://127.0.0.1:1")
+        assert url_of_holder(tmp_path) == "http://127.0.0.1:1"
+    assert url_of_holder(tmp_path) is None
+    assert (tmp_path / "gateway.lock").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "left",
+    ['{"pid": PID, "host": "HOST"}', '{"pid": PID, "host": "elsewhere", "url": "http://x"}', "[]", "{", '{"pid": "x"}'],
+)
+def test_what_a_killed_holder_left_is_not_believed(tmp_path: Path, left: str) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    whole = f'{{"pid": {gone.pid}, "host": "{socket.gethostname()}", "url": "http://x"}}'
+    for text in (left.replace("PID", str(os.getpid())).replace("HOST", socket.gethostname()), whole):
+        (tmp_path / "gateway.lock").write_text(text)
+        assert url_of_holder(tmp_path) is None
 
 
 def test_a_holder_that_has_not_signed_yet(tmp_path: Path) -> None:

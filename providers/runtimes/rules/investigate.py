@@ -137,8 +137,9 @@ async def _log(
 ) -> None:
     limit = _TO_FILTER if parsed.since else _RECENT
     answer = await host.log(workspace=workspace, path=subject or None, limit=limit)
-    if answer.status is not HostStatus.OK:
+    if answer.reason:
         found.unavailable.append(answer.reason)
+    if answer.status is not HostStatus.OK:
         return
     kept = _since(answer.commits, parsed.since)
     truncated = len(kept) > _RECENT or (answer.truncated and len(kept) == len(answer.commits))
@@ -181,14 +182,15 @@ async def _history(parsed: Parsed, host: HostSession, found: Findings) -> None:
         blamed = await host.blame(line.workspace, line.path, line=line.number)
         if blamed.commits:
             found.histories.append(History(f"{line.path}:{line.number}", blamed.commits, truncated=False, line=line))
-        elif blamed.reason:
+        if blamed.reason:  # also of what was found: a shallow clone blames its oldest commit for all before it
             found.unavailable.append(blamed.reason)
         return
     workspace, path = found.files[0] if found.files else (found.places[0].line.workspace, found.places[0].line.path)
     folder = found.folder or path
     answer = await host.log(workspace=workspace, path=folder, limit=_TO_FILTER if parsed.since else _OF_A_FILE)
-    if answer.status is not HostStatus.OK:
+    if answer.reason:
         found.unavailable.append(answer.reason)
+    if answer.status is not HostStatus.OK:
         return
     kept = _since(answer.commits, parsed.since)
     found.histories.append(History(folder, tuple(kept[:_OF_A_FILE]), truncated=answer.truncated))
