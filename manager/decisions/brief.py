@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from manager.decisions.decision import Delegate, Evidence
+
+_JSON: Final = json.JSONEncoder(ensure_ascii=False)
 
 
 class MessageKind(Enum):
@@ -102,7 +104,7 @@ def to_object(brief: Brief) -> dict[str, object]:
 
 def to_json(brief: Brief) -> str:
     """The brief as text."""
-    return json.dumps(to_object(brief), ensure_ascii=False)
+    return _JSON.encode(to_object(brief))
 
 
 def from_json(text: str) -> Brief:

@@ -13,6 +13,7 @@ from manager.ledger.tables import facts
 from returns.ids import Millis
 from returns.ledger.prepared import Prepared
 
+_JSON: Final = json.JSONEncoder(ensure_ascii=False)
 _RECORD: Final = Prepared(insert(facts), ("request_id", "revision", "at", "fact", "detail"))
 
 
@@ -32,6 +33,6 @@ def record(
             "revision": revision,
             "at": at,
             "fact": fact,
-            "detail": json.dumps(dict(detail or {}), ensure_ascii=False),
+            "detail": _JSON.encode(dict(detail or {})),
         },
     )

@@ -151,9 +151,9 @@ def create_child(
             depth=parent.depth + 1,
         )
     )
-    view = revisions.add(connection, request_id, 1, brief.purpose, brief, now)
+    revisions.add(connection, request_id, 1, brief.purpose, brief, now)
     record(connection, request_id, 1, now, "received", {"late": False, "parent": parent.request_id})
-    return view
+    return revisions.only(connection, request_id, 1)
 
 
 def open_revision(

@@ -85,10 +85,8 @@ class RevisionBody:
     result: Mapping[str, object] | None
 
 
-def add(
-    connection: Connection, request: RequestId, revision: int, question: str, brief: Brief, now: Millis
-) -> RevisionView:
-    """Write a new revision and return it: nobody's, not assessed, open."""
+def add(connection: Connection, request: RequestId, revision: int, question: str, brief: Brief, now: Millis) -> None:
+    """Write a new revision: nobody's, not assessed, open."""
     _ADD.defer(
         connection,
         {
@@ -102,23 +100,11 @@ def add(
     )
     body = {"request_id": request, "revision": revision, "question": question, "brief": briefs.to_json(brief)}
     _ADD_BODY.defer(connection, body)
-    return RevisionView(
-        request_id=request,
-        revision=revision,
-        receiver=None,
-        assignment=Assignment.UNASSIGNED,
-        assessment=Assessment.PENDING,
-        work=Work.OPEN,
-        accepted_scope=None,
-        remaining=None,
-        reason=None,
-        resume_condition=None,
-        owner=None,
-        due_at=None,
-        created_at=now,
-        stored_at=None,
-        attempt_id=None,
-    )
+
+
+def only(connection: Connection, request: RequestId, revision: int) -> RevisionView:
+    """The revision. Raises ``LookupError`` if there is none."""
+    return view_of(_LOAD.only(connection, {"request": request, "revision": revision}))
 
 
 def load(connection: Connection, request: RequestId, revision: int, *, lock: bool = False) -> RevisionView | None:

@@ -72,8 +72,11 @@ def seen_before(
 
 def cleaned(message: MessageReceived) -> MessageReceived:
     """The message in characters that every database holds."""
+    text = clean(message.text)
+    if text == message.text and all(clean(mention.name) == mention.name for mention in message.mentions):
+        return message
     mentions = tuple(replace(mention, name=clean(mention.name)) for mention in message.mentions)
-    return replace(message, text=clean(message.text), mentions=mentions)
+    return replace(message, text=text, mentions=mentions)
 
 
 def same_keys(message: MessageReceived) -> tuple[str, ...]:

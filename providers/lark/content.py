@@ -19,6 +19,7 @@ from returns.decisions.fingerprint import clean, visible
 ALL_KEY: Final = "@_all"
 MAX_OPTIONS: Final = 20
 
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _ALL_IN_TEXT = re.compile(r"@_all(?![0-9A-Za-z_])")
 _FENCE_RUN = re.compile(r"`{3,}")
 _UNTOLD: Final = frozenset({"style", "un_escape"})
@@ -81,7 +82,7 @@ def digest(message_type: str, content: str) -> str:
         parsed: object = _told(parse_json(content))
     except ValueError:
         parsed = content
-    canonical = json.dumps([message_type, parsed], sort_keys=True, separators=(",", ":"))
+    canonical = _CANONICAL.encode([message_type, parsed])
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 

@@ -34,6 +34,7 @@ from returns.ids import AppName, ChatId, MessageId, Millis, ThreadId
 
 MAX_EVENT_TYPE: Final = 80
 MAX_MENTIONS: Final = 200
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 _KINDS: Final[Mapping[object, SenderKind]] = {
     "user": SenderKind.USER,
@@ -95,7 +96,7 @@ def _seconds(value: object) -> Millis | None:
 
 def _digest(value: object) -> str:
     try:
-        canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        canonical = _CANONICAL.encode(value)
     except (TypeError, ValueError, RecursionError):
         canonical = "not JSON"
     return hashlib.sha256(canonical.encode()).hexdigest()

@@ -16,6 +16,7 @@ MAX_DEPTH: Final = 64
 MAX_ID: Final = 120
 """Longer ids do not fit the ledger; Lark's have about 35 characters."""
 
+_JSON: Final = json.JSONDecoder(strict=False)
 _ID = re.compile(rf"[!-~]{{1,{MAX_ID}}}")
 _WHOLE = re.compile(r"[0-9]{1,17}")
 
@@ -72,7 +73,7 @@ def moment(value: object) -> Millis | None:
 def parse_json(text: str | bytes) -> object:
     """Parse JSON; control characters inside strings are tolerated. Raises ``ValueError`` for all else, and too deep."""
     try:
-        value: object = json.loads(text, strict=False)
+        value: object = _JSON.decode(text) if isinstance(text, str) else json.loads(text, strict=False)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if _deeper_than(value, MAX_DEPTH):
