@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from returns.ids import Millis
 
-
 ID_DIGITS = 20
 PIECE_BYTES = ID_DIGITS * 50
 """The chance of 100 ids."""

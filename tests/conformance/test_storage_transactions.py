@@ -6,7 +6,7 @@ import asyncio
 import gc
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from providers.storage.sqlite import SqliteTransactions
 from returns.ledger.wakeups import announce
-from returns.ports import StorageUnavailable, Transactions
+from returns.ports import StorageUnavailable, Together, Transactions
 
 notes = Table("notes", MetaData(), Column("id", Integer, primary_key=True), Column("text", String(40), nullable=False))
 
@@ -388,3 +388,70 @@ async def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
     with pytest.raises(StorageUnavailable, match="not an SQLite database"):
         async with SqliteTransactions(path):
             pass
+
+
+class Ledger:
+    """Adds notes together, and remembers which came together."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[int]] = []
+
+    def add_all(self, connection: Connection, numbers: Sequence[int]) -> list[int]:
+        self.calls.append(list(numbers))
+        for number in numbers:
+            add(number)(connection)
+            if number < 0:
+                raise Boom(number)
+        return [number * 10 for number in numbers]
+
+
+async def test_closures_of_one_kind_that_wait_are_performed_in_one_go(path: Path) -> None:
+    ledger, other = Ledger(), Ledger()
+    async with SqliteTransactions(path) as transactions:
+        release, held = await hold(transactions)
+        one = [asyncio.ensure_future(transactions.run(Together(number, ledger.add_all))) for number in (1, 2)]
+        apart = asyncio.ensure_future(transactions.run(add(9)))
+        one.append(asyncio.ensure_future(transactions.run(Together(3, ledger.add_all))))
+        two = asyncio.ensure_future(transactions.run(Together(4, other.add_all)))
+        await asyncio.sleep(0)
+        release.set()
+        assert await asyncio.gather(*one, apart, two) == [10, 20, 30, 9, 40]
+        await held
+    assert ledger.calls == [[1, 2, 3]]
+    assert other.calls == [[4]]
+    assert on_disk(path) == [1, 2, 3, 4, 9]
+
+
+async def test_one_that_raises_among_them_is_alone_in_it(path: Path) -> None:
+    ledger = Ledger()
+    async with SqliteTransactions(path) as transactions:
+        release, held = await hold(transactions)
+        waiting = [asyncio.ensure_future(transactions.run(Together(n, ledger.add_all))) for n in (1, -2, 3)]
+        await asyncio.sleep(0)
+        release.set()
+        first, second, third = await asyncio.gather(*waiting, return_exceptions=True)
+        await held
+    assert (first, third) == (10, 30)
+    assert isinstance(second, Boom)
+    assert ledger.calls == [[1, -2, 3], [1], [-2], [3]]
+    assert on_disk(path) == [1, 3]
+
+
+async def test_a_result_too_few_is_a_fault_of_all_of_them(path: Path) -> None:
+    def lose(connection: Connection, numbers: Sequence[int]) -> list[int]:
+        return [add(number)(connection) for number in numbers][:1]
+
+    async with SqliteTransactions(path) as transactions:
+        release, held = await hold(transactions)
+        waiting = [asyncio.ensure_future(transactions.run(Together(n, lose))) for n in (1, 2)]
+        await asyncio.sleep(0)
+        release.set()
+        assert await asyncio.gather(*waiting) == [1, 2]  # each alone, after nothing of both was kept
+        await held
+    assert on_disk(path) == [1, 2]
+
+
+async def test_what_can_go_together_can_go_alone_and_read(path: Path) -> None:
+    async with SqliteTransactions(path) as transactions:
+        assert await transactions.run(Together(5, Ledger().add_all)) == 50
+        assert await transactions.read(Together(5, lambda c, _items: [ids(c)])) == [5]

@@ -253,9 +253,15 @@ class World:
     hosttools: FakeHostTools = field(default_factory=FakeHostTools)
     ids: Ids = field(default_factory=Ids)
 
+    _receiving: tuple[StewardPolicy, Receiving] | None = None
+
     @property
     def receiving(self) -> Receiving:
-        return Receiving(self.transactions, self.clock, self.ids, self.policy, self.reader.own_id)
+        """One for as long as the policy stays, so that events that wait are taken together."""
+        if self._receiving is None or self._receiving[0] is not self.policy:
+            made = Receiving(self.transactions, self.clock, self.ids, self.policy, self.reader.own_id)
+            self._receiving = (self.policy, made)
+        return self._receiving[1]
 
     def telling(self) -> Telling:
         return Telling(lambda document: len(repr(document)), 30_000, self.ids)
