@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
-from manager.decisions.decision import Delegate, Evidence
+from manager.decisions.decision import Delegate, Evidence, Said
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False)
 
@@ -71,11 +71,15 @@ class BriefUnreadable(Exception):
     code = "brief_unreadable"
 
 
-def complete(brief: Brief, decision: Delegate) -> Brief:
-    """The brief with what the steward's own investigation adds to it when it hands over."""
+def complete(brief: Brief, decision: Delegate, quoted: Said | None = None) -> Brief:
+    """The brief with what the steward's own investigation adds to it when it hands over.
+
+    ``quoted`` is what the question replied to. Of a correction that is the question or what was said of it, which the
+    receiver knows.
+    """
     return Brief(
         purpose=decision.purpose or brief.purpose,
-        messages=brief.messages,
+        messages=(*_quote(brief.messages, quoted), *brief.messages),
         constraints=brief.constraints,
         rejected=brief.rejected,
         evidence=(*brief.evidence, *decision.evidence),
@@ -83,6 +87,12 @@ def complete(brief: Brief, decision: Delegate) -> Brief:
         owed=decision.owed or brief.owed,
         omissions=(*brief.omissions, *decision.omissions),
     )
+
+
+def _quote(messages: tuple[BriefMessage, ...], quoted: Said | None) -> tuple[BriefMessage, ...]:
+    if quoted is None or any(message.kind is not MessageKind.QUESTION for message in messages):
+        return ()
+    return (BriefMessage(quoted.at, quoted.author, quoted.text, MessageKind.QUOTE),)
 
 
 def to_object(brief: Brief) -> dict[str, object]:

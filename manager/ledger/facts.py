@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, bindparam, insert, select
 
 from manager.ids import RequestId
 from manager.ledger.tables import facts
@@ -15,6 +15,9 @@ from returns.ledger.prepared import Prepared
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False)
 _RECORD: Final = Prepared(insert(facts), ("request_id", "revision", "at", "fact", "detail"))
+_HAPPENED: Final = Prepared(
+    select(facts.c.seq).where(facts.c.request_id == bindparam("request"), facts.c.fact == bindparam("fact"))
+)
 
 
 def record(
@@ -36,3 +39,8 @@ def record(
             "detail": _JSON.encode(dict(detail or {})),
         },
     )
+
+
+def happened(connection: Connection, request: RequestId, fact: str) -> bool:
+    """Whether the fact stands in the request's timeline."""
+    return _HAPPENED.first(connection, {"request": request, "fact": fact}) is not None

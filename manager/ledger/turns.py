@@ -156,6 +156,14 @@ def release(connection: Connection, turn: TurnId, fence: int, due_at: Millis) ->
     return _leave(connection, turn, fence, move(TurnState.RUNNING, TurnEvent.RELEASED), due_at)
 
 
+def give_back(connection: Connection, turn: ClaimedTurn, due_at: Millis) -> bool:
+    """Give a held turn back until ``due_at`` as if it had not been claimed; False when it is lost."""
+    given = release(connection, turn.turn_id, turn.fence, due_at)
+    if given:
+        connection.execute(update(turns).where(turns.c.turn_id == turn.turn_id).values(attempts=turn.attempts - 1))
+    return given
+
+
 def take_up_revision(connection: Connection, turn: TurnId, fence: int, revision: int) -> bool:
     """Let a held turn decide a newer revision of its request (its question was edited); False when it is lost."""
     result = connection.execute(

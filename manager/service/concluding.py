@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from typing import assert_never
+from typing import Final, assert_never
 
 from sqlalchemy import Connection
 
 from manager.decisions.admission import audience_of
-from manager.decisions.decision import Answer, Decision, Decline, Delegate
+from manager.decisions.decision import Answer, Decision, Decline, Delegate, Said
 from manager.decisions.policy import StewardPolicy
 from manager.decisions.turn import TurnEvent, may_retry, retry_delay_ms
 from manager.decisions.turn_sentences import Sentence, failed_because, said_late, say
 from manager.ledger import events, requests, turn_views, turns
-from manager.ledger.facts import record
+from manager.ledger.facts import happened, record
 from manager.ledger.requests import RequestView
 from manager.ledger.turns import ClaimedTurn
 from manager.service.handover import DecidedTurn, apply_decision
-from manager.service.outcomes import Decided, Failed, Interrupted, Lost, Outcome, Withdrawn
+from manager.service.outcomes import Decided, Failed, Interrupted, Lost, Outcome, Waiting, Withdrawn
 from manager.service.telling import Telling
 from returns.ids import Millis
 from returns.ledger.outbox import ReturnKind
+
+_log: Final = logging.getLogger(__name__)
+
+WAIT_MS: Final = 5_000
+"""Between two tries to learn who reads a chat."""
 
 
 class Conclusion:
@@ -38,14 +44,16 @@ class Conclusion:
         if not turns.holds(connection, turn.turn_id, turn.fence):
             return
         match outcome:
-            case Decided(turn, decision):
-                self._decide(connection, turn, decision, TurnEvent.DECIDED, now)
+            case Decided(turn, decision, quoted):
+                self._decide(connection, turn, decision, TurnEvent.DECIDED, now, quoted=quoted)
             case Failed():
                 self._fail(connection, outcome, now)
             case Withdrawn(turn, cause):
                 self._withdraw(connection, turn, cause, now)
             case Interrupted(turn):
                 turns.release(connection, turn.turn_id, turn.fence, Millis(now + retry_delay_ms(turn.attempts)))
+            case Waiting():
+                self._wait(connection, outcome, now)
             case _:
                 assert_never(outcome)
 
@@ -55,7 +63,14 @@ class Conclusion:
             record(connection, turn.request_id, turn.revision, now, "turn_failed", _failure(turn, "broken", final=True))
 
     def _decide(
-        self, connection: Connection, turn: ClaimedTurn, decision: Decision, event: TurnEvent, now: Millis
+        self,
+        connection: Connection,
+        turn: ClaimedTurn,
+        decision: Decision,
+        event: TurnEvent,
+        now: Millis,
+        *,
+        quoted: Said | None = None,
     ) -> None:
         request = requests.current(connection, turn.request_id, lock=True)
         route = requests.route_of(connection, turn.request_id, turn.revision)
@@ -69,7 +84,7 @@ class Conclusion:
         audience = audience_of(
             private=request.private, sender=route.sender_open_id, policy=self._policy.apps[request.app]
         )
-        decided = DecidedTurn(turn.request_id, turn.revision, turn.conversation_id, audience, request.language)
+        decided = DecidedTurn(turn.request_id, turn.revision, turn.conversation_id, audience, request.language, quoted)
         if events.was_late(connection, turn.event_seq):
             decision = self._say_late(connection, decided, decision, now)
         apply_decision(connection, decided, decision, self._telling, now)
@@ -105,6 +120,13 @@ class Conclusion:
             else failed_because(failed.told, request.language)
         )
         self._decide(connection, turn, Decline(told), TurnEvent.GAVE_UP, now)
+
+    def _wait(self, connection: Connection, waiting: Waiting, now: Millis) -> None:
+        turn = waiting.turn
+        if not happened(connection, turn.request_id, "turn_waits"):
+            record(connection, turn.request_id, turn.revision, now, "turn_waits", {"cause": waiting.cause})
+            _log.warning("turn %s waits: %s", turn.turn_id, waiting.cause)
+        turns.give_back(connection, turn, Millis(now + WAIT_MS))
 
     def _withdraw(self, connection: Connection, turn: ClaimedTurn, cause: str, now: Millis) -> None:
         if cause == "closed":

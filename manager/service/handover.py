@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from manager.decisions import brief as briefs
 from manager.decisions import handover_sentences as sentences
 from manager.decisions import routing
-from manager.decisions.decision import Answer, Ask, Audience, Decision, Decline, Defer, Delegate
+from manager.decisions.decision import Answer, Ask, Audience, Decision, Decline, Defer, Delegate, Said
 from manager.decisions.language import Language
 from manager.decisions.routing import Routed, Unresolved
 from manager.decisions.work import Work, WorkEvent
@@ -41,6 +41,8 @@ class DecidedTurn:
     conversation_id: ConversationId
     audience: Audience
     language: Language
+    quoted: Said | None = None
+    """What the question replied to."""
 
 
 def apply_decision(
@@ -58,7 +60,7 @@ def apply_decision(
         record(connection, turn.request_id, turn.revision, now, "decision_dropped", {"decision": _kind(decision)})
         return
     record(connection, turn.request_id, turn.revision, now, "decided", {"decision": _kind(decision)})
-    step = _Step(connection, turn, request.newest, telling, now)
+    step = _Step(connection, turn, request.newest, telling, now, request.private)
     match decision:
         case Answer():
             step.conclude(WorkEvent.RESOLVE, decision.text)
@@ -84,6 +86,8 @@ class _Step:
     view: RevisionView
     telling: Telling
     now: Millis
+    private: bool
+    """The conversation is private: no word of it goes into the timeline."""
 
     def tell(self, kind: ReturnKind, markdown: str) -> None:
         documents = self.telling.documents(markdown)
@@ -99,7 +103,7 @@ class _Step:
 
     def delegate(self, decision: Delegate) -> None:
         body = revisions.body(self.connection, self.turn.request_id, self.turn.revision)
-        brief = briefs.complete(body.brief, decision)
+        brief = briefs.complete(body.brief, decision, self.turn.quoted)
         revisions.write_brief(self.connection, self.turn.request_id, self.turn.revision, brief)
         found = peers.candidates(self.connection)
         if decision.to is not None:
@@ -130,7 +134,7 @@ class _Step:
             "audience": peer.audience.value,
             "searched": searched,
         }
-        if self.turn.audience is Audience.SHARED:
+        if not self.private:
             detail["words"] = ", ".join(sorted(route.shared)[:MOST_WORDS_SHOWN])
         self.note("routed", detail)
         revisions.assign_and_store(self.connection, self.view, peer.peer_id, self.now)

@@ -9,8 +9,8 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from manager.decisions.admission import Standing, audience_of, standing
-from manager.decisions.decision import Ask, Decision, Decline, PeerCard, Said, TurnInput
+from manager.decisions.admission import Converse, Standing, audience_of, standing
+from manager.decisions.decision import Ask, Decline, PeerCard, Said, TurnInput
 from manager.decisions.moments import iso
 from manager.decisions.policy import StewardPolicy
 from manager.decisions.turn import is_exhausted
@@ -19,9 +19,9 @@ from manager.ledger import peers, requests, turn_views, turns
 from manager.ledger.turn_views import TurnView
 from manager.ledger.turns import ClaimedTurn
 from manager.ports import ChatMessage, ChatReader, Gone, HostTools, Runtime, RuntimeFailed
-from manager.service.chat_facts import learn_external
+from manager.service.chat_facts import Reach, learn_reach
 from manager.service.editing import is_edited, take_edit
-from manager.service.outcomes import Decided, Failed, Interrupted, Lost, Outcome, Withdrawn
+from manager.service.outcomes import Decided, Failed, Interrupted, Lost, Outcome, Waiting, Withdrawn
 from returns.ports import Clock, StorageUnavailable, Transactions
 
 _log: Final = logging.getLogger(__name__)
@@ -99,15 +99,15 @@ class Investigation:
         question = await self._begin(turn)
         if not isinstance(question, Question):
             return question
-        if is_exhausted(turn.attempts):
-            return Failed(turn, "exhausted", Sentence.FAILED, may_retry=False)
         unwelcome = await self._judge_again(question)
         if unwelcome is not None:
             return unwelcome
+        if is_exhausted(turn.attempts):
+            return Failed(turn, "exhausted", Sentence.FAILED, may_retry=False)
         question = await self._read_again(question)
         if not isinstance(question, Question):
             return question
-        return Decided(question.turn, await self._decide(question))
+        return await self._decide(question)
 
     async def _begin(self, turn: ClaimedTurn) -> Question | Outcome:
         now = self._clock.now()
@@ -115,8 +115,10 @@ class Investigation:
         def begin(connection: Connection) -> TurnView | None:
             if not turns.holds(connection, turn.turn_id, turn.fence):
                 return None
-            turns.note_started(connection, turn, now)
-            return turn_views.view(connection, turn, now)
+            view = turn_views.view(connection, turn, now)
+            if not _awaits_chat(view):
+                turns.note_started(connection, turn, now)
+            return view
 
         view = await self._transactions.run(begin)
         if view is None:
@@ -128,13 +130,18 @@ class Investigation:
     async def _judge_again(self, question: Question) -> Outcome | None:
         """What was admitted when it came may not be welcome when its turn comes."""
         turn, view = question.turn, question.view
-        external = await learn_external(self._transactions, self._reader, view.chat)
+        reach = await learn_reach(self._transactions, self._reader, view.chat)
+        if _awaits_chat(view):
+            if reach is Reach.UNKNOWN:
+                return Waiting(turn, "chat_unknown")
+            now = self._clock.now()
+            await self._transactions.run(lambda each: turns.note_started(each, turn, now))
         judged = standing(
             private=view.private,
             sender=view.route.sender_open_id,
             policy=self._policy.apps[view.route.app],
             converse=view.converse,
-            external=external,
+            external=reach is Reach.EXTERNAL,
         )
         match judged:
             case Standing.ADMITTED:
@@ -164,18 +171,18 @@ class Investigation:
 
         return await self._transactions.run(edit) or Lost()
 
-    async def _decide(self, question: Question) -> Decision:
+    async def _decide(self, question: Question) -> Decided:
         turn, view = question.turn, question.view
         quoted = await self._quoted(question)
         if not view.question and quoted is None:
-            return Ask(say(Sentence.EMPTY, view.language))
+            return Decided(turn, Ask(say(Sentence.EMPTY, view.language)))
         audience = audience_of(
             private=view.private, sender=view.route.sender_open_id, policy=self._policy.apps[view.route.app]
         )
         cards: tuple[PeerCard, ...] = await self._transactions.read(lambda each: peers.cards(each, audience))
         async with self._hosttools.open(audience) as host:
             turn_input = TurnInput(turn.turn_id, view.question, quoted, view.history, audience, cards)
-            return await self._runtime.decide(turn_input, host)
+            return Decided(turn, await self._runtime.decide(turn_input, host), quoted)
 
     async def _quoted(self, question: Question) -> Said | None:
         """The message that the question replies to: our own words as we said them, others' as the chat shows them."""
@@ -190,3 +197,8 @@ class Investigation:
         if not isinstance(seen, ChatMessage):
             return None
         return Said(iso(seen.sent_at), seen.author, seen.text[:QUOTE_LIMIT])
+
+
+def _awaits_chat(view: TurnView) -> bool:
+    """Whether it has to be learnt first who reads the chat: external ones are open only by an owner's grant."""
+    return not view.private and view.converse is not Converse.OWNER and view.chat.external is None

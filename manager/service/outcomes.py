@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from manager.decisions.decision import Decision
+from manager.decisions.decision import Decision, Said
 from manager.decisions.turn_sentences import Sentence
 from manager.ledger.turns import ClaimedTurn
 
@@ -16,6 +16,8 @@ class Decided:
 
     turn: ClaimedTurn
     decision: Decision
+    quoted: Said | None = None
+    """What the question replied to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,4 +53,13 @@ class Interrupted:
     turn: ClaimedTurn
 
 
-Outcome: TypeAlias = Decided | Failed | Withdrawn | Lost | Interrupted
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Whether anything may be said there is not known yet: the turn is given back as if it had not been claimed."""
+
+    turn: ClaimedTurn
+    cause: str
+    """A stable word for the timeline."""
+
+
+Outcome: TypeAlias = Decided | Failed | Withdrawn | Lost | Interrupted | Waiting

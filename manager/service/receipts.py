@@ -15,7 +15,7 @@ from manager.ledger.chats import Chat
 from manager.ledger.listening import converse
 from manager.ledger.receipts import WantedReceipt
 from manager.ports import ChatReader, Receipts
-from manager.service.chat_facts import learn_external
+from manager.service.chat_facts import Reach, learn_reach
 from returns.ledger.wakeups import TURNS
 from returns.ports import Clock, StorageUnavailable, Transactions
 
@@ -130,7 +130,10 @@ class ReceiptsWorker:
             return _Leave.UNWELCOME
         if chat.private or granted is Converse.OWNER:
             return None
-        external = await learn_external(self._transactions, self._reader, chat)
-        if external is None:
-            return _Leave.NOT_LEFT
-        return _Leave.UNWELCOME if external else None
+        match await learn_reach(self._transactions, self._reader, chat):
+            case Reach.OWN:
+                return None
+            case Reach.EXTERNAL:
+                return _Leave.UNWELCOME
+            case Reach.UNKNOWN | Reach.LEFT:
+                return _Leave.NOT_LEFT

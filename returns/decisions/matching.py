@@ -32,6 +32,7 @@ class One:
     """Exactly one message is the part."""
 
     locator: Locator
+    sent_at: Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,5 +97,5 @@ def match(found: Iterable[Reading], owned: Set[MessageId]) -> Match:
     if len(live) > 1:
         return Several(len(live))
     if live:
-        return One(live[0].locator)
+        return One(live[0].locator, live[0].sent_at)
     return OnlyRecalled() if free else Nothing()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from returns.decisions.matching import Expected, Nothing, One, OnlyRecalled, Several, match
 from returns.decisions.policy import ReturnsPolicy
@@ -22,6 +22,11 @@ from returns.ports import Authority, Locator, Reading, Route, Verdict
 
 BEFORE_ATTEMPT_MS = 120_000
 """A search begins so long before the attempt, for clocks that differ."""
+
+AFTER_ATTEMPT_MS = 300_000
+"""What was sent so long after an attempt is not that attempt's any more: a send is bounded, and clocks differ."""
+
+_UNPROVED = tuple(state.value for state in (State.SENDING, State.VERIFICATION_REQUIRED, State.EXPLICIT_UNVERIFIED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +124,8 @@ def conclude_search(connection: Connection, check: Check, found: Found, now: Mil
     result = match(found.candidates, owned(connection, part.app, messages))
     settled = found.began_at >= check.settled_at
     match result:
-        case One(locator):
-            return _found(connection, part, check, locator, settled=settled, now=now, policy=policy)
+        case One():
+            return _found(connection, part, check, result, settled=settled, now=now, policy=policy)
         case Several(count) if settled:
             note(connection, part, now, Fact.SEARCHED, {"outcome": "several", "candidates": count})
             return move(connection, part, Event.AMBIGUOUS, now)
@@ -138,20 +143,20 @@ def _found(
     connection: Connection,
     part: Part,
     check: Check,
-    locator: Locator,
+    one: One,
     *,
     settled: bool,
     now: Millis,
     policy: ReturnsPolicy,
 ) -> bool:
     """One message: it is the part, unless another part of ours could be it just as well."""
-    if _rivals(connection, part, check.expected.route):
+    if _rivals(connection, part, check.expected.route, one.sent_at):
         if not settled:
             return _too_early(connection, part, check, now, policy)
         note(connection, part, now, Fact.SEARCHED, {"outcome": "several", "candidates": 1, "rivals": True})
         return move(connection, part, Event.AMBIGUOUS, now)
     note(connection, part, now, Fact.SEARCHED, {"outcome": "found"})
-    if learn(connection, part.part_id, locator, Source.SEARCH, now):
+    if learn(connection, part.part_id, one.locator, Source.SEARCH, now):
         return True
     return _too_early(connection, part, check, now, policy)
 
@@ -166,28 +171,26 @@ def _too_early(connection: Connection, part: Part, check: Check, now: Millis, po
     return move(connection, part, Event.NOT_FOUND_EARLY, now, due_at=Millis(due), changes=changes)
 
 
-def _rivals(connection: Connection, part: Part, route: Route) -> bool:
-    """Whether another unlocated part with the same content was sent to the same place and is open.
+def _rivals(connection: Connection, part: Part, route: Route, sent_at: Millis) -> bool:
+    """Whether the message that was sent at ``sent_at`` could be another unlocated part's just as well.
 
-    While one is under way, the message that was found may be that one's.
+    That is one with the same content and place that was attempted about then, whatever became of it since: an answer
+    that could not be proved may have arrived all the same.
     """
-    place = (
-        return_routes.c.thread_id == route.thread_id
-        if route.thread_id is not None
-        else return_routes.c.thread_id.is_(None)
-    )
     others = connection.execute(
         select(parts.c.placement, return_routes.c.reply_to)
         .join(return_routes, return_routes.c.return_id == parts.c.return_id)
         .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
         .where(
-            parts.c.lane.in_((SEND, VERIFY)),
+            or_(parts.c.lane.in_((SEND, VERIFY)), parts.c.lane.is_(None)),
             parts.c.chat_key == part.chat_key,
             parts.c.fingerprint == part.fingerprint,
             parts.c.part_id != part.part_id,
-            parts.c.state.in_((State.SENDING.value, State.VERIFICATION_REQUIRED.value)),
+            parts.c.state.in_(_UNPROVED),
+            parts.c.first_attempt_at <= sent_at + BEFORE_ATTEMPT_MS,
+            parts.c.last_attempt_at >= sent_at - AFTER_ATTEMPT_MS,
             part_locators.c.part_id.is_(None),
-            place,
+            return_routes.c.thread_id.is_not_distinct_from(route.thread_id),
         )
     ).all()
     if route.thread_id is not None:

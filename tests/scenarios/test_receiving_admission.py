@@ -13,6 +13,7 @@ from manager.decisions.turn_sentences import Sentence, say
 from manager.ids import ConversationId, GrantId, OpenId
 from manager.ledger import grants, tables
 from manager.ports import ChatFacts, Gone
+from manager.service.concluding import WAIT_MS
 from manager.service.receiving import Acceptance
 from returns.ids import ChatId, MessageId, Millis, ThreadId
 from tests.support.turns import (
@@ -259,13 +260,31 @@ async def test_a_chat_that_turns_out_external_gets_neither_receipt_nor_answer(tm
         assert await it.accept(message("@_user_1 again?")) is Acceptance.IGNORED
 
 
-async def test_a_chat_that_cannot_be_looked_at_is_answered_by_policy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gone", [Gone.UNREACHABLE, Gone.NOT_PERMITTED, Gone.MISSING])
+async def test_nothing_is_said_in_a_chat_that_may_be_external(tmp_path: Path, gone: Gone) -> None:
+    """The turn waits, however often it is claimed, and goes on as soon as it is known who reads there."""
     async with world(tmp_path) as it, it.running():
-        it.reader.chats[GROUP] = Gone.UNREACHABLE
+        it.reader.chats[GROUP] = gone
         await it.accept(message())
+        for _ in range(9):
+            asked = len(it.reader.asked_chats)
+
+            async def asked_again(before: int = asked) -> bool:
+                it.clock.advance(WAIT_MS)
+                await it.wake()
+                return len(it.reader.asked_chats) > before and await it.turn_states() == ["queued"]
+
+            await it.until(asked_again)
+        assert await it.told() == []
+        assert await it.turn_states() in (["queued"], ["running"])
+        assert [row["external"] for row in await it.rows(tables.chats)] == [None]
+        it.reader.chats[GROUP] = ChatFacts(external=False, gone=False)
+        it.clock.advance(WAIT_MS)
+        await it.wake()
         await it.until_idle(1)
         assert len(await it.told()) == 1
-        assert [row["external"] for row in await it.rows(tables.chats)] == [None]
+        facts = [row["fact"] for row in await it.rows(tables.facts)]
+        assert (facts.count("turn_waits"), facts.count("turn_started")) == (1, 1)
 
 
 async def test_a_chat_that_the_bot_was_removed_from_is_known_so_and_nothing_else(tmp_path: Path) -> None:

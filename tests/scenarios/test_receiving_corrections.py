@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert
 
-from manager.decisions.decision import Answer, Decision, TurnInput
+from manager.decisions.decision import Answer, Decision, Delegate, TurnInput
 from manager.decisions.inbound import Mention
 from manager.decisions.turn_sentences import Sentence, say
 from manager.ledger import requests, tables
@@ -174,6 +175,21 @@ async def test_a_quoted_message_is_evidence(tmp_path: Path) -> None:
         assert turn.question == "help investigate"
         assert turn.quoted is not None
         assert (turn.quoted.author, turn.quoted.text) == ("bot", "disk full on db-1")
+
+
+async def test_a_quoted_message_is_handed_over_with_the_question(tmp_path: Path) -> None:
+    async with world(tmp_path) as it, it.running():
+
+        async def delegate(turn: TurnInput) -> Decision:
+            return Delegate("atlas", turn.question)
+
+        it.runtime.decide_with = delegate
+        it.reader.messages["om_alert"] = ChatMessage("disk full on db-1", "bot", NOON, None, "d")
+        await it.accept(message("@_user_1 help investigate", parent_id=MessageId("om_alert")))
+        await it.until_idle(1)
+        (row,) = await it.rows(tables.revision_bodies)
+        said = [(each["kind"], each["author"], each["text"]) for each in json.loads(row["brief"])["messages"]]
+        assert said == [("quote", "bot", "disk full on db-1"), ("question", "asker", "help investigate")]
 
 
 async def test_its_own_quoted_words_are_known_without_reading(tmp_path: Path) -> None:

@@ -227,6 +227,55 @@ class TestLocators:
         assert state(db, part_id(ReturnId("t_a"), 1)) == ("queued", None)
         assert RETURNS in take(db)
 
+    def test_an_unproved_answer_may_be_the_one_that_was_found(self, db: Connection) -> None:
+        """Two equal answers in one thread, both unsure, one message: it proves neither, whichever is judged first."""
+        place = route(thread="omt_1", reply_to="om_q")
+        first, second = put(db, "a", to=place), put(db, "b", to=place)
+        for part in (first, second):
+            attempt = begin(db, part)
+            assert attempt is not None
+            attempts.conclude(db, attempt, Unknown("timeout"), Millis(START), POLICY)
+        found = Reading(
+            locator=Locator(MessageId("om_9"), place.chat_id, place.thread_id),
+            parent_id=None,
+            ours=True,
+            recalled=False,
+            sent_at=Millis(START),
+            visible="x",
+        )
+        late = Millis(START + 10**6)
+        for part in (first, second):
+            claim = check(db, part, late)
+            assert claim is not None
+            checks.conclude_search(db, claim, checks.Found((found,), late), late, POLICY)
+            assert state(db, part) == ("explicit_unverified", "ambiguous_match")
+
+    def test_an_unproved_answer_of_long_ago_is_no_rival(self, db: Connection) -> None:
+        place = route(thread="omt_1", reply_to="om_q")
+        old, new = put(db, "a", to=place), put(db, "b", to=place)
+        attempt = begin(db, old)
+        assert attempt is not None
+        attempts.conclude(db, attempt, Unknown("timeout"), Millis(START), POLICY)
+        claim = check(db, old, START + 500)
+        assert claim is not None
+        now = Millis(START + 10**6)
+        checks.conclude_search(db, claim, checks.Found((), now), now, POLICY)
+        attempt = begin(db, new, now)
+        assert attempt is not None
+        attempts.conclude(db, attempt, Unknown("timeout"), now, POLICY)
+        claim = check(db, new, now + 500)
+        assert claim is not None
+        found = Reading(
+            locator=Locator(MessageId("om_9"), place.chat_id, place.thread_id),
+            parent_id=None,
+            ours=True,
+            recalled=False,
+            sent_at=now,
+            visible="x",
+        )
+        checks.conclude_search(db, claim, checks.Found((found,), Millis(now + 500)), Millis(now + 500), POLICY)
+        assert locator_of(db, new) is not None
+
     @pytest.mark.parametrize("settled", [False, True])
     def test_a_rival_under_way_keeps_a_message_from_being_claimed(self, db: Connection, *, settled: bool) -> None:
         place = route(thread="omt_1", reply_to="om_q")

@@ -135,12 +135,14 @@ class FakeReader:
         self.chats: dict[str, ChatFacts | Gone] = {}
         self.ids: dict[AppName, OpenId | None] = {APP: STEWARD, OTHER_APP: OpenId("ou_second")}
         self.asked_for: list[str] = []
+        self.asked_chats: list[str] = []
 
     async def message(self, app: AppName, message_id: MessageId) -> ChatMessage | Gone:
         self.asked_for.append(message_id)
         return self.messages.get(message_id, Gone.UNREACHABLE)
 
     async def chat(self, app: AppName, chat_id: ChatId) -> ChatFacts | Gone:
+        self.asked_chats.append(chat_id)
         return self.chats.get(chat_id, ChatFacts(external=False, gone=False))
 
     async def own_id(self, app: AppName) -> OpenId | None:

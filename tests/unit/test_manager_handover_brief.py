@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from manager.decisions import brief as briefs
 from manager.decisions.brief import Brief, BriefMessage, BriefUnreadable, MessageKind, Rejected
-from manager.decisions.decision import Delegate, Evidence
+from manager.decisions.decision import Delegate, Evidence, Said
 
 text = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
 texts = st.lists(text, max_size=4).map(tuple)
@@ -73,3 +73,13 @@ def test_what_is_not_a_brief_is_refused(change: dict) -> None:
 def test_what_is_not_even_an_object_is_refused(stored: str) -> None:
     with pytest.raises(BriefUnreadable):
         briefs.from_json(stored)
+
+
+def test_what_was_replied_to_goes_with_the_question_but_not_with_its_corrections() -> None:
+    asked = BriefMessage("2027-01-15T08:00:00.000Z", "asker", "look into this", MessageKind.QUESTION)
+    again = BriefMessage("2027-01-15T08:01:00.000Z", "asker", "Also: db-2", MessageKind.CORRECTION)
+    alert = Said("2027-01-15T07:59:00.000Z", "bot", "disk full on db-1")
+    decision = Delegate("atlas", "look into this")
+    first = briefs.complete(Brief("p", (asked,)), decision, alert)
+    assert first.messages == (BriefMessage(alert.at, "bot", alert.text, MessageKind.QUOTE), asked)
+    assert briefs.complete(Brief("p", (asked, again)), decision, alert).messages == (asked, again)

@@ -107,7 +107,7 @@ class TestMatching:
         found = match(candidates(readings, EXPECTED), {MessageId(f"om_{n}") for n in owned})
         free = [n for n in live if n not in owned]
         if len(free) == 1:
-            assert found == One(locator(Sent(f"om_{free[0]}", "oc_1", None, "om_q", 1000, ())))
+            assert found == One(locator(Sent(f"om_{free[0]}", "oc_1", None, "om_q", 1000, ())), Millis(1000))
         elif free:
             assert found == Several(len(free))
         elif set(recalled) - owned:

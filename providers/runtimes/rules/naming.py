@@ -56,6 +56,8 @@ _DOES_ZH: Final = re.compile(
 _LEADS_ZH: Final = re.compile(
     r"(?:\s|@[^\s@]+\s|那|就|麻烦|你|请|帮我|帮忙|能不能|可以|可否|能否|是否可以|先|再|然后|所以|我|想|要|现在|直接|并|也|还是|更正\s*[:：]|补充\s*[:：])*(?:把[^，。]{1,40})?"
 )
+WITHIN: Final = 300
+"""How many characters before and after a name its clause is read."""
 _CLAUSE_END: Final = re.compile(r"[\n。！？；，,;!?]")
 
 
@@ -161,7 +163,7 @@ def _is_clear(own: str, found: re.Match[str]) -> bool:
     humps = re.search(r"[a-z0-9][A-Z]", name) is not None
     if humps or "_" in name or name.casefold() in _NOBODY | _VERBS or not _asks_for(own, found.start()):
         return False
-    rest = own[found.end() :]
+    rest = own[found.end() : found.end() + WITHIN]
     if form in {"让", "请"}:
         if not _LEADS_ZH.fullmatch(_clause_before(own, found.start())):
             return False
@@ -171,7 +173,7 @@ def _is_clear(own: str, found: re.Match[str]) -> bool:
 
 
 def _clause_before(own: str, start: int) -> str:
-    return _CLAUSE_END.split(own[:start])[-1]
+    return _CLAUSE_END.split(own[max(0, start - WITHIN) : start])[-1]
 
 
 def _purpose(question: str, hit: _Hit) -> str:
