@@ -108,7 +108,13 @@ async def open_gateway(
         await stack.enter_async_context(housekeeping(transactions, clock))
         yield Gateway(
             server.url,
-            (services.pump.run, services.turns.run, services.receipts.run, services.held.run),
+            (
+                services.pump.run,
+                services.turns.run,
+                services.receipts.run,
+                services.held.run,
+                readiness.credentials_check(client, (AppName(app.name) for app in settings.apps)),
+            ),
         )
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable, Iterable
 
 from sqlalchemy import Connection
 
 from gateway.http.health import Check, Finding, Level
+from providers.lark.client import LarkClient
 from providers.lark.reader import LarkReader
 from returns.ids import AppName, Millis
-from returns.ports import Clock, Transactions
+from returns.ports import Clock, Refusal, Refused, Transactions
 
 STALLED_MS = 45_000
 """A loop looks at the database at least every 30 s."""
 LARK_KEPT_MS = 10_000
+
+CREDENTIAL_CODES = {10014: "app_id, and that domain is the app's", 10015: "app_secret"}
+"""No such app, and a wrong secret, from the error table of Lark's page "Get tenant access token of a custom app"."""
+
+logger = logging.getLogger(__name__)
 
 
 def database_check(transactions: Transactions) -> Check:
@@ -62,3 +69,24 @@ class LarkCheck:
         )
         self._found = (self._clock.now(), finding)
         return finding
+
+
+def credentials_check(client: LarkClient, apps: Iterable[AppName]) -> Callable[[], Awaitable[None]]:
+    """Asks once for each app's token; the log has one line for each app whose credentials Lark refuses."""
+    named = tuple(apps)
+
+    async def check() -> None:
+        for app in named:
+            token = await client.token(app)
+            if isinstance(token, Refused) and token.refusal is Refusal.CONFIGURATION:
+                logger.warning("Lark refuses the credentials of app %s: check %s.", app, _keys(app, token.code))
+
+    return check
+
+
+def _keys(app: AppName, code: int | None) -> str:
+    """The keys that are wrong, as far as Lark's ``code`` tells."""
+    if code is None:
+        return f"apps[{app}].domain"
+    key = CREDENTIAL_CODES.get(code, "app_id and app_secret")
+    return f"apps[{app}].{key} (code {code})"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from gateway.settings_checks import problems_of
 from gateway.settings_errors import Loc, Problem, SettingsError, key_of
@@ -23,7 +23,7 @@ from gateway.settings_model import (
     StewardSettings,
     WorkspaceSettings,
 )
-from gateway.settings_sources import declared_keys, gather
+from gateway.settings_sources import declared_keys, gather, item_of
 
 __all__ = [
     "AppSettings",
@@ -36,6 +36,8 @@ __all__ = [
     "find_file",
     "load",
 ]
+
+EXAMPLES = {"owners": "ou_…", "hosts": "steward.example.org"}
 
 
 def load(config: Path | None, environ: Mapping[str, str], *, serving: bool = False) -> Settings:
@@ -65,10 +67,19 @@ def load(config: Path | None, environ: Mapping[str, str], *, serving: bool = Fal
 
 
 def _reason(loc: Loc, kind: str, message: str) -> str:
+    if kind == "tuple_type":
+        return _no_list(loc)
     if kind != "extra_forbidden":
         return message[:1].lower() + message[1:]
     near = get_close_matches(str(loc[-1]), declared_keys(Settings, loc[:-1]), n=1)
     return f"unknown key; did you mean {near[0]}?" if near else "unknown key"
+
+
+def _no_list(loc: Loc) -> str:
+    item = item_of(Settings, loc)
+    if isinstance(item, type) and issubclass(item, BaseModel):
+        return f"there may be several: write [[{key_of(loc)}]] (in JSON: [{{…}}])"
+    return f'must be a list, for example ["{EXAMPLES.get(str(loc[-1]), "…")}"]'
 
 
 def _anchored(settings: Settings, file: Path | None) -> Settings:

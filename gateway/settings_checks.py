@@ -18,7 +18,10 @@ PLACEHOLDERS = frozenset(
         "changethis",
         "replaceme",
         "fillmein",
+        "appid",
+        "appsecret",
         "encryptkey",
+        "verificationtoken",
         "operatortoken",
         "placeholder",
         "example",
@@ -57,14 +60,23 @@ def is_loopback(host: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a secret was left as an example: ``your-key``, ``<key>``, ``xxxx``, ``changeme`` …"""
-    letters = "".join(c for c in value.lower() if c.isalnum())
+    """Whether a key that must not be guessed was left as an example, or is one character over and over."""
+    return is_example(value) or len(set(_letters(value))) <= 1
+
+
+def is_example(value: str) -> bool:
+    """Whether a value was left as an example: ``…``, ``your-key``, ``<key>``, ``xxxx``, ``changeme`` …"""
+    letters = _letters(value)
     return (
         letters in PLACEHOLDERS
-        or len(set(letters)) <= 1
+        or set(letters) <= {"x"}
         or letters.startswith("your")
         or (value.strip().startswith("<") and value.strip().endswith(">"))
     )
+
+
+def _letters(value: str) -> str:
+    return "".join(c for c in value.lower() if c.isalnum())
 
 
 def _gateway(gateway: GatewaySettings) -> Iterator[tuple[Loc, str]]:
@@ -87,11 +99,13 @@ def _gateway(gateway: GatewaySettings) -> Iterator[tuple[Loc, str]]:
 
 def _app(app: AppSettings) -> Iterator[tuple[str, str]]:
     if not app.app_id.strip():
-        yield "app_id", "is empty: the app's id is on its credentials page"
+        yield "app_id", f"is empty: {WHERE['app_id']}"
+    elif is_example(app.app_id.strip().removeprefix("cli_")):
+        yield "app_id", f"is still a placeholder: {WHERE['app_id']}"
     for key, value in (("app_secret", app.app_secret), *_webhook_secrets(app)):
         if not value.get_secret_value().strip():
             yield key, f"is empty: {WHERE[key]}"
-        elif key == "encrypt_key" and is_placeholder(value.get_secret_value()):
+        elif is_placeholder(value.get_secret_value()) if key == "encrypt_key" else is_example(value.get_secret_value()):
             yield key, f"is still a placeholder: {WHERE[key]}"
     if (reason := _domain_problem(app.domain)) is not None:
         yield "domain", reason
@@ -102,6 +116,7 @@ def _app(app: AppSettings) -> Iterator[tuple[str, str]]:
 
 
 WHERE = {
+    "app_id": "the app's id is on its credentials page",
     "app_secret": "the app's secret is on its credentials page",
     "encrypt_key": "a webhook app needs one, from the app's events page, under Encryption Strategy",
     "verification_token": "a webhook app needs one, from the app's events page, under Encryption Strategy",

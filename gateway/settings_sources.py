@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from gateway.settings_errors import Loc, Problem
 from gateway.settings_files import PREFIX, find_file, read_file
 
-__all__ = ["Sources", "declared_keys", "find_file", "gather"]
+__all__ = ["Sources", "declared_keys", "find_file", "gather", "item_of"]
 
 MOST_ITEMS = 100
 DIGITS = 4
@@ -99,6 +99,12 @@ def declared_keys(model: type[BaseModel], loc: Loc) -> tuple[str, ...]:
     """The keys that the section at ``loc`` may have."""
     kind = _kind_of(model, loc)
     return tuple(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else ()
+
+
+def item_of(model: type[BaseModel], loc: Loc) -> object:
+    """What the list at ``loc`` is a list of; None where no list is declared."""
+    kind = _kind_of(model, loc)
+    return get_args(kind)[0] if get_origin(kind) is tuple else None
 
 
 def _kind_of(model: type[BaseModel], loc: Loc) -> object:

@@ -127,11 +127,16 @@ class PeerApi:
     async def _peer(self, request: web.Request) -> Peer:
         values = request.headers.getall("Authorization", [])
         scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
-        peer = await self._inbox.authenticate(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+        if scheme.lower() != "bearer" or not token.strip():
+            raise _unauthenticated("Send the peer's token as Authorization: Bearer.")
+        peer = await self._inbox.authenticate(token.strip())
         if peer is None:
-            message = "Send the peer's token as Authorization: Bearer."
-            raise ApiError(401, "unauthenticated", message, headers={"WWW-Authenticate": "Bearer"})
+            raise _unauthenticated("This gateway does not know this token. Send the one that `peers add` printed here.")
         return peer
+
+
+def _unauthenticated(message: str) -> ApiError:
+    return ApiError(401, "unauthenticated", message, headers={"WWW-Authenticate": "Bearer"})
 
 
 def _idempotency_key(request: web.Request) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
 
 import click
 
+from gateway.cli.config_option import config_of
 from gateway.cli.output import USAGE, fail
 from gateway.migrations import SCRIPTS
 from gateway.settings import SettingsError, load
@@ -27,10 +27,13 @@ def database(ctx: click.Context) -> Generator[SyncTransactions]:
 
     Ends the command with 2 for a bad configuration, with 1 where the database cannot be used.
     """
-    path = _path(cast("dict[str, Path | None]", ctx.obj or {}).get("config"))
+    path = _path(config_of(ctx))
     try:
+        fresh = not path.exists()
         path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         upgrade(sqlite_url(path), SCRIPTS)
+        if fresh:
+            click.echo(f"Made a new database: {path}", err=True)
         with open_sqlite(path) as transactions:
             yield transactions
     except (DatabaseTooNew, NoDatabase, UnsupportedDatabase, StorageUnavailable) as error:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
+from gateway.cli.config_option import config_of, config_option
 from gateway.inbox.reading import EVENT_STATES, STATUSES
 
 if TYPE_CHECKING:
@@ -23,9 +23,20 @@ class DefaultGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command where none is named."""
-        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
-            args = [self.default, *args]
+        own = _leading_config(args)
+        rest = args[own:]
+        if not rest or (rest[0].startswith("-") and rest[0] not in ctx.help_option_names):
+            args = [*args[:own], self.default, *rest]
         return super().parse_args(ctx, args)
+
+
+def _leading_config(args: list[str]) -> int:
+    """How many arguments at the start are the group's own ``--config``."""
+    if not args:
+        return 0
+    if args[0] == "--config" and len(args) > 1:
+        return 2
+    return 1 if args[0].startswith("--config=") else 0
 
 
 class WaitCommand(click.Command):
@@ -37,6 +48,7 @@ class WaitCommand(click.Command):
 
 
 @click.group(cls=DefaultGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@config_option
 def inbox() -> None:
     """Read requests with their assignment, assessment, work and delivery; look again at a delivery.
 
@@ -50,6 +62,7 @@ def inbox() -> None:
 @click.option("--cursor", help="Go on after a page.")
 @click.option("--all", "children", is_flag=True, help="Also requests of one peer to another.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@config_option
 @click.pass_context
 def list_command(
     ctx: click.Context, status: str | None, limit: int, cursor: str | None, children: bool, as_json: bool
@@ -63,6 +76,7 @@ def list_command(
 @inbox.command()
 @click.argument("request_id", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@config_option
 @click.pass_context
 def show(ctx: click.Context, request_id: str, as_json: bool) -> None:
     """Show one request with everything that happened to it."""
@@ -75,6 +89,7 @@ def show(ctx: click.Context, request_id: str, as_json: bool) -> None:
 @click.argument("request_id", metavar="ID")
 @click.option("--wait", type=click.FloatRange(0, 3600), metavar="[=SECONDS]", help="Wait for the gateway to look.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@config_option
 @click.pass_context
 def verify(ctx: click.Context, request_id: str, wait: float | None, as_json: bool) -> None:
     """Have the gateway look again at a delivery that is not proved. It reads; nothing is sent.
@@ -91,6 +106,7 @@ def verify(ctx: click.Context, request_id: str, wait: float | None, as_json: boo
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True)
 @click.option("--cursor", help="Go on after a page.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@config_option
 @click.pass_context
 def events(ctx: click.Context, state: str, limit: int, cursor: str | None, as_json: bool) -> None:
     """List events that were set aside, and why, newest first."""
@@ -106,7 +122,7 @@ def _database(ctx: click.Context) -> Path:
     from gateway.system import environment
 
     try:
-        return quick_database_path(_config(ctx), environment()) or _settings(ctx).database_path
+        return quick_database_path(config_of(ctx), environment()) or _settings(ctx).database_path
     except SettingsError as error:
         click.echo(str(error), err=True)
         ctx.exit(2)
@@ -117,11 +133,7 @@ def _settings(ctx: click.Context) -> Settings:
     from gateway.system import environment
 
     try:
-        return load(_config(ctx), environment())
+        return load(config_of(ctx), environment())
     except SettingsError as error:
         click.echo(str(error), err=True)
         ctx.exit(2)
-
-
-def _config(ctx: click.Context) -> Path | None:
-    return cast("Mapping[str, Path | None]", ctx.obj or {}).get("config")

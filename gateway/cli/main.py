@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import ClassVar
 
 import click
 
+from gateway.cli.config_option import config_option
 from gateway.cli.lazy import LazyGroup
 
 
@@ -27,17 +26,10 @@ class Commands(LazyGroup):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    envvar="LARK_STEWARD_CONFIG",
-    help="The configuration file; steward.toml in this folder by default.",
-)
+@config_option
 @click.version_option(package_name="lark-steward", prog_name="lark-steward")
-@click.pass_context
-def cli(ctx: click.Context, config: Path | None) -> None:
+def cli() -> None:
     """Answered once, handed over whole, delivered provably: a steward for Lark (Feishu) groups."""
-    ctx.obj = {"config": config}
 
 
 def main() -> None:
@@ -47,16 +39,6 @@ def main() -> None:
 
 def inbox_main() -> None:
     """The entry point of ``manager-inbox``: the same as ``lark-steward inbox``."""
-    arguments = sys.argv[1:]
-    cli.main(args=[*_config_first(arguments)], prog_name="manager-inbox")
+    from gateway.cli.inbox import inbox
 
-
-def _config_first(arguments: list[str]) -> list[str]:
-    """Move ``--config FILE`` before the command, where the root reads it."""
-    for index, argument in enumerate(arguments):
-        if argument == "--config" and index + 1 < len(arguments):
-            rest = [*arguments[:index], *arguments[index + 2 :]]
-            return [argument, arguments[index + 1], "inbox", *rest]
-        if argument.startswith("--config="):
-            return [argument, "inbox", *arguments[:index], *arguments[index + 1 :]]
-    return ["inbox", *arguments]
+    inbox.main(prog_name="manager-inbox")

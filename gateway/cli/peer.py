@@ -28,12 +28,20 @@ revision_option = click.option("--revision", type=click.IntRange(1), help="The n
 
 @click.group()
 @click.option(
-    "--url", envvar="LARK_STEWARD_URL", default="http://127.0.0.1:8080", show_default=True, help="The gateway."
+    "--url",
+    envvar="LARK_STEWARD_URL",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    show_envvar=True,
+    help="The gateway.",
 )
-@click.option("--token", envvar="LARK_STEWARD_PEER_TOKEN", help="The peer's token; best by LARK_STEWARD_PEER_TOKEN.")
+@click.option("--token", envvar="LARK_STEWARD_PEER_TOKEN", show_envvar=True, help="The peer's token.")
 @click.pass_context
 def peer(ctx: click.Context, url: str, token: str | None) -> None:
-    """A peer's side: take the next request, read it, assess it, tell progress, conclude, or hand a part on."""
+    """A peer's side: take the next request, read it, assess it, tell progress, conclude, or hand a part on.
+
+    LARK_STEWARD_URL says where the gateway is, LARK_STEWARD_PEER_TOKEN holds the token that `peers add` printed.
+    """
     ctx.ensure_object(dict)
     ctx.obj = {**cast("dict[str, object]", ctx.obj), "url": url, "token": token}
 
@@ -51,7 +59,7 @@ def next_request(ctx: click.Context, wait_s: int, turn: str | None, key: str | N
         if found is None:
             fail("No request is open.")
         presented = _present(client, str(found["request_id"]), cast("int", found["revision"]), turn, key)
-        read = client.get(f"{REQUESTS}/{found['request_id']}")
+        read = client.get(f"{REQUESTS}/{found['request_id']}", "brief")
     print_request({**read, "attempt": presented["attempt"]}, as_json=as_json)
 
 
@@ -62,7 +70,7 @@ def next_request(ctx: click.Context, wait_s: int, turn: str | None, key: str | N
 def read(ctx: click.Context, request_id: str, as_json: bool) -> None:
     """Print a request: its brief, its earlier revisions, its result."""
     with _client(ctx) as client:
-        found = client.get(f"{REQUESTS}/{request_id}")
+        found = client.get(f"{REQUESTS}/{request_id}", "brief")
     print_request(found, as_json=as_json)
 
 
@@ -266,7 +274,7 @@ def _oldest(client: PeerClient, wait_s: int) -> dict[str, object] | None:
     """The oldest open request that is not deferred, else the oldest; None after ``wait_s`` seconds without any."""
     while True:
         step = min(wait_s, LONGEST_WAIT_S)
-        listed = client.get(REQUESTS, state="open", limit=PAGE, wait_s=step)
+        listed = client.get(REQUESTS, "items", state="open", limit=PAGE, wait_s=step)
         items = cast("list[dict[str, object]]", listed["items"])
         if items:
             return next((item for item in items if item["assessment"] != "deferred"), items[0])
@@ -276,7 +284,7 @@ def _oldest(client: PeerClient, wait_s: int) -> dict[str, object] | None:
 
 
 def _revision(client: PeerClient, request_id: str) -> int:
-    return cast("int", client.get(f"{REQUESTS}/{request_id}")["revision"])
+    return cast("int", client.get(f"{REQUESTS}/{request_id}", "revision")["revision"])
 
 
 def _present(

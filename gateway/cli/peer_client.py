@@ -14,6 +14,7 @@ from gateway.cli.output import fail, printable
 TIMEOUT_S: Final = 30.0
 TRIES: Final = 3
 LOCAL: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+ONE_REQUEST: Final = "/api/v1/peer/requests/"
 FIRST_ERROR: Final = 400
 OURS: Final = 500
 
@@ -37,11 +38,14 @@ class PeerClient:
     ) -> None:
         self._http.close()
 
-    def get(self, path: str, *, wait_s: int = 0, **query: str | int) -> dict[str, object]:
-        """Read something, waiting for it up to ``wait_s`` seconds."""
+    def get(self, path: str, has: str, *, wait_s: int = 0, **query: str | int) -> dict[str, object]:
+        """Read something that has the field ``has``, waiting for it up to ``wait_s`` seconds."""
         params = {**query, "wait_s": wait_s} if wait_s else dict(query)
         request = self._http.build_request("GET", path, params=params, timeout=TIMEOUT_S + wait_s)
-        return self._send(request)
+        found = self._send(request)
+        if has not in found:
+            fail(_not_ours(request.url, httpx.codes.OK))
+        return found
 
     def write(self, method: str, path: str, body: Mapping[str, object], key: str | None) -> dict[str, object]:
         """Write something once; under one key it is safe to try again when the answer was lost."""
@@ -54,7 +58,10 @@ class PeerClient:
                 answer = self._http.send(request)
             except httpx.TransportError as error:
                 if left == 0:
-                    fail(f"The gateway at {request.url.host} does not answer ({type(error).__name__}).")
+                    fail(
+                        f"The gateway at {_address(request.url)} does not answer ({type(error).__name__}). Start it "
+                        "with `lark-steward serve`, or give its address by LARK_STEWARD_URL or --url."
+                    )
                 continue
             if answer.status_code < OURS or left == 0:
                 return _content(answer)
@@ -67,14 +74,28 @@ def _content(answer: httpx.Response) -> dict[str, object]:
     except ValueError:
         content = None
     if answer.status_code >= FIRST_ERROR or not isinstance(content, dict):
-        fail(_sentence(answer.status_code, content))
+        fail(_sentence(answer, content))
     return cast("dict[str, object]", content)
 
 
-def _sentence(status: int, content: object) -> str:
+def _sentence(answer: httpx.Response, content: object) -> str:
     error = cast("dict[str, object]", content).get("error") if isinstance(content, dict) else None
     if not isinstance(error, dict):
-        return f"The gateway answered {status}, and not as lark-steward does. Is the URL right?"
+        return _not_ours(answer.url, answer.status_code)
     said = cast("dict[str, object]", error)
     field = f" ({said['field']})" if said.get("field") else ""
-    return printable(f"{said.get('code')}: {said.get('message')}{field}")
+    unknown = said.get("code") == "not_found" and answer.url.path.startswith(ONE_REQUEST)
+    hint = " `lark-steward peer next` prints the oldest that is open." if unknown else ""
+    return printable(f"{said.get('code')}: {said.get('message')}{field}{hint}")
+
+
+def _not_ours(url: httpx.URL, status: int) -> str:
+    return (
+        f"{_address(url)} answers {status}, but not as a lark-steward gateway does: "
+        "check LARK_STEWARD_URL or --url. `lark-steward serve` prints where it listens."
+    )
+
+
+def _address(url: httpx.URL) -> str:
+    """Scheme, host and port, and nothing else of what was given."""
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"

@@ -16,12 +16,7 @@ def print_state(answer: Mapping[str, object], *, as_json: bool) -> None:
         print_json(answer)
         return
     attempt = f" (attempt {answer['attempt']})" if "attempt" in answer else ""
-    click.echo(
-        printable(
-            f"{answer['request_id']} revision {answer['revision']}: {answer['assignment']}, {answer['assessment']}, "
-            f"{answer['work']}{attempt}"
-        )
-    )
+    click.echo(printable(f"{answer['request_id']} revision {answer['revision']}: {_axes(answer)}{attempt}"))
 
 
 def print_request(found: Mapping[str, object], *, as_json: bool) -> None:
@@ -31,7 +26,7 @@ def print_request(found: Mapping[str, object], *, as_json: bool) -> None:
         return
     brief = cast("Mapping[str, object]", found["brief"])
     click.echo(printable(f"{found['request_id']} revision {found['revision']} from {found['from']}"))
-    click.echo(f"{found['assignment']}, {found['assessment']}, {found['work']}, since {found['received_at']}")
+    click.echo(printable(f"{_axes(found)}, since {found['received_at']}"))
     if "attempt" in found:
         click.echo(printable(f"attempt {found['attempt']}"))
     click.echo(printable(f"\n{brief['purpose']}\n", lines=True))
@@ -44,6 +39,10 @@ def print_request(found: Mapping[str, object], *, as_json: bool) -> None:
     result = cast("Mapping[str, object] | None", found["result"])
     if result is not None:
         click.echo(printable(f"\nresult ({result['outcome']}):\n{result['text']}", lines=True))
+
+
+def _axes(held: Mapping[str, object]) -> str:
+    return f"assignment {held['assignment']}, assessment {held['assessment']}, work {held['work']}"
 
 
 def _entry(entry: object) -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import cast
-
 import click
+
+from gateway.cli.config_option import config_of, config_option
 
 USAGE = 2
 
 
 @click.command()
+@config_option
 @click.option("--json", "as_json", is_flag=True, help="Say where it listens as one JSON line.")
 @click.pass_context
 def serve(ctx: click.Context, as_json: bool) -> None:
     """Run the gateway in the foreground until SIGINT or SIGTERM."""
-    config = cast("dict[str, Path | None]", ctx.obj)["config"]
+    config = config_of(ctx)
     from gateway.settings import SettingsError, find_file, load
     from gateway.system import environment
 

@@ -72,12 +72,18 @@ async def _serve(settings: Settings, config: Path | None, *, as_json: bool) -> N
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with open_gateway(settings, config) as gateway:
-        _say(gateway.url, [app.name for app in settings.apps], as_json=as_json)
+        _say(gateway.url, settings, as_json=as_json)
         await gateway.run(stop)
 
 
-def _say(url: str, apps: list[str], *, as_json: bool) -> None:
+def _say(url: str, settings: Settings, *, as_json: bool) -> None:
+    apps = [app.name for app in settings.apps]
     if as_json:
         click.echo(json.dumps({"url": url, "apps": apps}))
         return
     click.echo(f"lark-steward listens on {url} for {', '.join(apps)}. Events: POST {url}/lark/events")
+    configured = bool(settings.gateway.operator_token.get_secret_value())
+    where = "gateway.operator_token" if configured else settings.operator_token_path
+    click.echo(f"Inbox: {url}/inbox; the operator's token is {'' if configured else 'in '}{where}.")
+    for workspace in settings.steward.workspaces:
+        click.echo(f"Reads: {workspace.path} ({workspace.audience}).")

@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 DONE, FAILED, NEEDS_SOMEONE = 0, 1, 3
 
+HEAD = ("ID", "ASKED", "RECEIVER", "ASSESSMENT", "WORK", "DELIVERY", "QUESTION")
 COLOURS = {
     "delivered": "green",
     "verification_required": "yellow",
@@ -45,7 +46,7 @@ def list_requests(database: Path, status: str, limit: int, cursor: str | None, *
     if as_json:
         print_json({"items": page.items, "next_cursor": following})
         return DONE
-    print_table(("ID", "ASKED", "RECEIVER", "WORK", "DELIVERY", "QUESTION"), [_line(item) for item in page.items])
+    print_table(HEAD, [_line(item) for item in page.items])
     _say_more(following)
     return DONE
 
@@ -95,7 +96,7 @@ def print_item(item: Json) -> None:
         ("conversation", shown(item["conversation"])),
         ("asked", shown(item["asked_at"])),
         ("question", shown(item["question"])),
-        ("receiver", shown(item["receiver"] or "the steward")),
+        ("receiver", _receiver(item)),
         ("assignment", shown(item["assignment"])),
         ("assessment", shown(item["assessment"])),
         ("work", shown(item["work"])),
@@ -144,6 +145,10 @@ def shown(value: object) -> str:
     return safe(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
+def _receiver(item: Json) -> str:
+    return shown(item["receiver"] or "the steward")
+
+
 def _line(item: Json) -> list[Cell]:
     delivery = cast("Json", item["delivery"])
     status = shown(delivery["status"])
@@ -151,7 +156,8 @@ def _line(item: Json) -> list[Cell]:
     return [
         Cell(shown(item["request_id"])),
         Cell(shown(item["asked_at"])[:16].replace("T", " ")),
-        Cell(shown(item["receiver"])),
+        Cell(_receiver(item)),
+        Cell(shown(item["assessment"])),
         Cell(shown(item["work"])),
         Cell(needs + status, COLOURS.get(status)),
         Cell(shown(item["question"])),

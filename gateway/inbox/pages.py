@@ -36,7 +36,7 @@ SECURITY: Mapping[str, str] = {
 
 
 class InboxPages:
-    """The routes under ``/inbox``. Who is not signed in sees a form for the operator's token and nothing else."""
+    """``/inbox`` and under it; ``/`` leads there. Who is not signed in sees a form for the operator's token only."""
 
     def __init__(self, transactions: Transactions, operator: Operator, cursors: Cursors) -> None:
         self._transactions = transactions
@@ -49,12 +49,18 @@ class InboxPages:
     def routes(self) -> list[web.RouteDef]:
         """What to serve."""
         return [
+            web.get("/", self.home),
             web.get("/inbox", self.list),
             web.get("/inbox/style.css", self.style),
             web.post("/inbox/sign-in", self.sign_in),
             web.post("/inbox/sign-out", self.sign_out),
             web.get("/inbox/{id}", self.show),
         ]
+
+    async def home(self, request: web.Request) -> web.Response:
+        """The address alone leads to the list."""
+        self._operator.check_host(request)
+        return _to_list()
 
     async def style(self, request: web.Request) -> web.Response:
         """The style sheet."""

@@ -7,6 +7,8 @@ import time
 from typing import cast
 from urllib.parse import urlsplit
 
+import click
+
 from gateway.http.operator_token import OperatorTokenUnusable, read
 from gateway.inbox.asking import asking
 from gateway.inbox.commands import DONE, NEEDS_SOMEONE, fail, print_item, print_json, unknown_request
@@ -24,6 +26,10 @@ from returns.ports import StorageUnavailable
 
 POKE_TIMEOUT_S = 2.0
 POLL_S = 0.1
+NOBODY_READS = (
+    "manager-inbox: this is stored, but no gateway runs here, so nobody reads the chat now. "
+    "`lark-steward serve` does when it starts."
+)
 ENDS = frozenset({State.DELIVERED.value, State.EXPLICIT_UNVERIFIED.value, State.UNDELIVERABLE.value, "superseded"})
 
 
@@ -31,7 +37,7 @@ def verify_request(settings: Settings, request_id: str, wait_s: float | None, *,
     """Print the request as it is then; 0 proved, 3 not (yet), 1 no such request or no database."""
     try:
         with open_sqlite(settings.database_path) as transactions:
-            item = _look(transactions, settings, request_id, wait_s)
+            item = _look(transactions, settings, request_id, wait_s, quiet=as_json and not wait_s)
     except (NoDatabase, StorageUnavailable) as error:
         return fail(error.code, str(error), as_json=as_json)
     if item is None:
@@ -43,11 +49,16 @@ def verify_request(settings: Settings, request_id: str, wait_s: float | None, *,
     return DONE if _status(item) == State.DELIVERED.value else NEEDS_SOMEONE
 
 
-def _look(transactions: SyncTransactions, settings: Settings, request_id: str, wait_s: float | None) -> Json | None:
+def _look(
+    transactions: SyncTransactions, settings: Settings, request_id: str, wait_s: float | None, *, quiet: bool
+) -> Json | None:
     now = SystemClock().now()
     looking = transactions.run(lambda connection: look_again(connection, SubjectId(request_id), now))
-    if looking:
-        _poke(settings)
+    url = url_of_holder(settings.gateway.data_dir)
+    if looking and url is not None:
+        _poke(settings, url)
+    elif looking and not quiet:
+        click.echo(NOBODY_READS, err=True)
     until = time.monotonic() + (wait_s or 0.0)
     item = _item(transactions, request_id)
     while looking and item is not None and _status(item) not in ENDS and time.monotonic() < until:
@@ -64,12 +75,9 @@ def _status(item: Json) -> str:
     return str(cast("Json", item["delivery"])["status"])
 
 
-def _poke(settings: Settings) -> None:
-    """Tell a gateway on this machine to look at once. None running is fine: it looks when it starts."""
+def _poke(settings: Settings, url: str) -> None:
+    """Tell the gateway at ``url`` to look at once. None that answers is fine: it looks by itself."""
     gateway = settings.gateway
-    url = url_of_holder(gateway.data_dir)
-    if url is None:
-        return
     try:
         token = gateway.operator_token.get_secret_value() or read(gateway.data_dir)
         if not token:

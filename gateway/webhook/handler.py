@@ -57,6 +57,10 @@ KINDS: Mapping[type[Inbound], str] = {
 }
 
 
+CHECK: Mapping[str, str] = {"signature": "encrypt_key", "token": "verification_token", "app": "app_id"}
+"""The key that is wrong when rightly made pushes are refused for this reason."""
+
+
 class Accept(Protocol):
     """Commits an event and says, after the commit, what became of it (a member of a small enum)."""
 
@@ -158,24 +162,24 @@ class Webhook:
         if verdict is not Verdict.AUTHENTIC:
             if verdict in OUT_OF_TIME:
                 self._out_of_time_at = now
-            return self._refuse(verdict.value)
+            return self._refuse(door, verdict.value)
         return await self._signed(door, body)
 
     def _unsigned(self, door: _Door, body: bytes) -> web.Response:
         """Only a challenge that opens and carries our token is answered."""
         if len(body) > self._limits.unsigned_bytes:
-            return self._refuse("unsigned")
+            return self._refuse(door, "unsigned")
         try:
             payload = loads_object(door.opener.open(loads_object(body).get("encrypt")))
         except (NotStrictJson, Undecryptable):
-            return self._refuse("unsigned")
+            return self._refuse(door, "unsigned")
         return self._challenge(door, payload, "unsigned")
 
     async def _signed(self, door: _Door, body: bytes) -> web.Response:
         try:
             envelope = loads_object(body)
             if "encrypt" not in envelope:
-                return self._refuse("plaintext")
+                return self._refuse(door, "plaintext")
             plain = door.opener.open(envelope["encrypt"])
             payload = loads_object(plain)
         except (NotStrictJson, Undecryptable):
@@ -185,13 +189,13 @@ class Webhook:
             return self._challenge(door, payload, "token")
         wrong = mismatch(payload, door.token, door.app_id)
         if wrong is not None:
-            return self._refuse(wrong.value)
+            return self._refuse(door, wrong.value)
         return await self._commit(parse_event(door.name, payload), plain.decode())
 
     def _challenge(self, door: _Door, payload: dict[str, object], refusal: str) -> web.Response:
         challenge = answer(payload, door.token)
         if challenge is None:
-            return self._refuse(refusal)
+            return self._refuse(door, refusal)
         self._metrics.event("challenge")
         return _ok(json.dumps({"challenge": challenge}).encode())
 
@@ -207,10 +211,11 @@ class Webhook:
         self._metrics.event(acceptance.name.lower(), kind)
         return _ok(self._success)
 
-    def _refuse(self, reason: str) -> web.Response:
+    def _refuse(self, door: _Door, reason: str) -> web.Response:
         """The one answer to everything that is not authentic."""
         self._metrics.event(f"refused_{reason}")
-        logger.warning("A push was refused: %s.", reason)
+        check = f": check apps[{door.name}].{CHECK[reason]}" if reason in CHECK else ""
+        logger.warning("A push was refused: %s%s.", reason, check)
         return error_response(self._refusal)
 
 

@@ -48,7 +48,7 @@ __all__ = [
 
 _CREATE: Final = Prepared(
     insert(requests),
-    ("request_id", "conversation_id", "app", "private", "revision", "asked_at", "language", "late"),
+    ("request_id", "conversation_id", "app", "private", "audience", "revision", "asked_at", "language", "late"),
 )
 _OF_ID: Final = select(requests).where(requests.c.request_id == bindparam("request"))
 _CURRENT: Final = Prepared(_OF_ID)
@@ -63,6 +63,9 @@ class RequestView:
     conversation_id: ConversationId
     app: AppName
     private: bool
+    """The conversation is a private one: its words are shown to nobody else."""
+    audience: Audience
+    """Who may be told, and whose peers and workspaces may be asked."""
     revision: int
     asked_at: Millis
     language: Language
@@ -72,11 +75,6 @@ class RequestView:
     from_peer: PeerId | None
     depth: int
     newest: RevisionView
-
-    @property
-    def audience(self) -> Audience:
-        """Who may be told."""
-        return Audience.PRIVATE if self.private else Audience.SHARED
 
 
 class Cancellation(Enum):
@@ -97,6 +95,7 @@ def create_request(
     conversation_id: ConversationId,
     app: AppName,
     private: bool,
+    audience: Audience,
     asked_at: Millis,
     language: str,
     late: bool,
@@ -113,6 +112,7 @@ def create_request(
             "conversation_id": conversation_id,
             "app": app,
             "private": private,
+            "audience": audience.value,
             "revision": 1,
             "asked_at": asked_at,
             "language": language,
@@ -141,6 +141,7 @@ def create_child(
             conversation_id=parent.conversation_id,
             app=parent.app,
             private=parent.private,
+            audience=parent.audience.value,
             revision=1,
             asked_at=now,
             language=parent.language,
@@ -191,6 +192,7 @@ def current(connection: Connection, request_id: RequestId, *, lock: bool = False
         conversation_id=ConversationId(cast("str", get["conversation_id"])),
         app=AppName(cast("str", get["app"])),
         private=bool(get["private"]),
+        audience=Audience(get["audience"]),
         revision=newest.revision,
         asked_at=Millis(cast("int", get["asked_at"])),
         language=cast("Language", get["language"]),

@@ -91,6 +91,7 @@ requests = Table(
     Column("conversation_id", String(80), nullable=False),
     Column("app", String(60), nullable=False),
     Column("private", Boolean, nullable=False),
+    Column("audience", String(10), nullable=False),  # who may be told; private is for owners in private chats
     Column("revision", Integer, nullable=False),  # the newest
     Column("asked_at", BigInteger, nullable=False),
     Column("language", String(2), nullable=False),  # zh | en

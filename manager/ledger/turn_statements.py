@@ -13,7 +13,6 @@ from returns.ledger.prepared import Prepared, names
 
 _other: Final = turns.alias()
 _earlier: Final = turns.alias()
-
 DUE: Final = (
     select(turns)
     .where(
@@ -54,7 +53,11 @@ QUEUE: Final = Prepared(
         "parent_message_id",
     ),
 )
-CLAIM_DUE: Final = Prepared(DUE)
+RUNNING_NOW: Final = Prepared(
+    select(turns.c.conversation_id).where(
+        turns.c.pending == 1, turns.c.state == TurnState.RUNNING.value, turns.c.lease_until > bindparam("now")
+    )
+)
 LOCK_CONVERSATION: Final = Prepared(
     select(conversations.c.conversation_id)
     .where(conversations.c.conversation_id == bindparam("conversation"))
@@ -109,3 +112,12 @@ def still_running(count: int) -> Prepared:
             turns.c.turn_id.in_(names("turn", count)), turns.c.state == TurnState.RUNNING.value
         )
     )
+
+
+@lru_cache(maxsize=16)
+def claim_due_but(full: int) -> Prepared:
+    """``DUE`` without the turns of ``full`` chats, given as ``full_0``, ``full_1``, …"""
+    if full == 0:
+        return Prepared(DUE)
+    chat = select(conversations.c.chat_ref).where(conversations.c.conversation_id == turns.c.conversation_id)
+    return Prepared(DUE.where(chat.correlate(turns).scalar_subquery().not_in(names("full", full))))

@@ -6,6 +6,7 @@ nothing of the former holder's is kept. All queries start from ``pending``, so t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import cast
@@ -19,7 +20,6 @@ from manager.ledger.tables import turns
 from manager.ledger.turn_statements import (
     CANCEL,
     CLAIM,
-    CLAIM_DUE,
     END,
     HOLDS,
     LOCK_CONVERSATION,
@@ -29,6 +29,8 @@ from manager.ledger.turn_statements import (
     RELEASE,
     RENEW,
     RUNNING,
+    RUNNING_NOW,
+    claim_due_but,
     still_running,
 )
 from returns.ids import MessageId, Millis
@@ -87,12 +89,37 @@ def queue(connection: Connection, new: NewTurn, now: Millis) -> None:
     announce(connection, TURNS)
 
 
-def claim_due(connection: Connection, *, owner: str, now: Millis, lease_ms: int, limit: int) -> tuple[ClaimedTurn, ...]:
-    """Claim at most ``limit`` turns: the first of each conversation in which none is running."""
+def claim_due(
+    connection: Connection, *, owner: str, now: Millis, lease_ms: int, limit: int, most_in_chat: int
+) -> tuple[ClaimedTurn, ...]:
+    """Claim at most ``limit`` turns: the first of each conversation in which none is running.
+
+    At most ``most_in_chat`` run in one chat and its threads: one in which nothing moves leaves room for others.
+    """
     if limit <= 0:
         return ()
-    found = [_claimed(row) for row in CLAIM_DUE.rows(connection, {"now": now, "most": limit})]
-    return tuple(turn for turn in found if _claim(connection, turn, owner, now, lease_ms))
+    running = Counter(
+        chat_of(ConversationId(cast("str", row["conversation_id"])))
+        for row in RUNNING_NOW.rows(connection, {"now": now})
+    )
+    claimed: list[ClaimedTurn] = []
+    more = True
+    while more and len(claimed) < limit:
+        full = [chat for chat, count in running.items() if count >= most_in_chat]
+        asked = {"now": now, "most": limit - len(claimed), **listed("full", full)}
+        due = [_claimed(row) for row in claim_due_but(size_for(len(full))).rows(connection, asked)]
+        # One a chat at a time, so that none gets more than it may.
+        first = {chat_of(turn.conversation_id): turn for turn in reversed(due)}
+        taken = [turn for turn in first.values() if _claim(connection, turn, owner, now, lease_ms)]
+        running.update(chat_of(turn.conversation_id) for turn in taken)
+        claimed += taken
+        more = bool(taken) and len(first) < len(due)
+    return tuple(claimed)
+
+
+def chat_of(conversation: ConversationId) -> str:
+    """The shown name of a conversation's chat."""
+    return conversation.partition(".")[0]
 
 
 def _claimed(row: Row) -> ClaimedTurn:

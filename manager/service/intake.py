@@ -107,6 +107,7 @@ class Intake:
             conversation_id=conversation.conversation_id,
             app=message.envelope.app,
             private=message.private,
+            audience=judged.admission.audience if isinstance(judged.admission, Ask) else Audience.SHARED,
             asked_at=judged.asked_at,
             language=language_of(judged.question or visible_text(message.text, message.mentions)),
             late=judged.late,

@@ -96,7 +96,12 @@ class Turns:
             connection: Connection,
         ) -> tuple[tuple[ClaimedTurn, ...], frozenset[tuple[TurnId, int]], Millis | None]:
             claimed = turns.claim_due(
-                connection, owner=self._owner, now=now, lease_ms=self._policy.lease_ms, limit=free
+                connection,
+                owner=self._owner,
+                now=now,
+                lease_ms=self._policy.lease_ms,
+                limit=free,
+                most_in_chat=max(1, self._policy.max_parallel_turns // 2),
             )
             return claimed, turns.lost(connection, in_hand), turns.next_due(connection, now)
 

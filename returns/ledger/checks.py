@@ -10,7 +10,7 @@ from sqlalchemy import Connection, or_, select
 from returns.decisions.matching import Expected, Nothing, One, OnlyRecalled, Several, match
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.retry import backoff_ms, retry_after_ms
-from returns.delivery import ERRORS, Event, State
+from returns.delivery import ERRORS, Event, State, unread
 from returns.ids import Millis, PartId
 from returns.ledger.facts import Detail, Fact
 from returns.ledger.lanes import SEND, VERIFY
@@ -39,7 +39,8 @@ class Check:
     source: Source | None
     expected: Expected
     settled_at: Millis
-    """A search that begins before this and finds nothing does not count."""
+    """What was not found before this does not count, by its locator or by a search."""
+    began_at: Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +85,20 @@ def begin(
         source=known[1] if known else None,
         expected=Expected(route_of(connection, part), part.fingerprint, Millis(attempted - BEFORE_ATTEMPT_MS)),
         settled_at=Millis(attempted + policy.settle_ms),
+        began_at=now,
     )
 
 
-def conclude_reading(connection: Connection, check: Check, event: Event, now: Millis) -> bool:
-    """The located message was read: ``PROVED``, ``MISMATCH``, ``RECALLED`` or ``MISSING``."""
+def conclude_reading(connection: Connection, check: Check, event: Event, now: Millis, policy: ReturnsPolicy) -> bool:
+    """The located message was read: ``PROVED``, ``MISMATCH``, ``RECALLED`` or ``MISSING``.
+
+    A message can be missing for a moment after it was accepted: that counts only after the settle time.
+    """
     part = held(connection, check.part_id, State.VERIFICATION_REQUIRED, check.fence)
     if part is None or check.source is None:
         return False
+    if event is Event.MISSING and check.began_at < check.settled_at:
+        return _too_early(connection, part, check, now, policy)
     note(connection, part, now, Fact.READ_BACK, {"outcome": event.value})
     changes: dict[str, object] = {"failures": 0}
     if event is Event.PROVED:
@@ -162,13 +169,15 @@ def _found(
 
 
 def _too_early(connection: Connection, part: Part, check: Check, now: Millis, policy: ReturnsPolicy) -> bool:
-    """Look again soon, and in any case as soon as a search counts."""
-    _note_change(connection, part, Event.NOT_FOUND_EARLY, now, Fact.SEARCHED, {"outcome": "none_yet"})
+    """Look again soon, and in any case as soon as not finding it counts."""
+    fact = Fact.SEARCHED if check.locator is None else Fact.READ_BACK
+    _note_change(connection, part, Event.NOT_FOUND_EARLY, now, fact, {"outcome": "none_yet"})
     due = now + backoff_ms(part.part_id, part.failures + 1, policy)
     if now < check.settled_at:
         due = min(due, check.settled_at)
     changes = {"failures": part.failures + 1}
-    return move(connection, part, Event.NOT_FOUND_EARLY, now, due_at=Millis(due), changes=changes)
+    error = unread(located=check.locator is not None)
+    return move(connection, part, Event.NOT_FOUND_EARLY, now, due_at=Millis(due), error=error, changes=changes)
 
 
 def _rivals(connection: Connection, part: Part, route: Route, sent_at: Millis) -> bool:

@@ -42,7 +42,7 @@ async def read_back(tools: Tools, check: Check, app: AppName, locator: Locator) 
     if isinstance(meaning, NotRead):
         await tools.transactions.run(lambda c: checks.conclude_not_read(c, check, meaning, now, tools.policy))
     else:
-        await tools.transactions.run(lambda c: checks.conclude_reading(c, check, meaning, now))
+        await tools.transactions.run(lambda c: checks.conclude_reading(c, check, meaning, now, tools.policy))
 
 
 def _meaning(outcome: ReadOutcome, locator: Locator, check: Check) -> Event | NotRead:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.instance_lock import hold
 from providers.storage.sync import open_sqlite
 from returns.delivery import Error, State
+from returns.ids import Millis
 from tests.support.inbox import PRIVATE_THINGS, answer, ask, filled
 
 INBOX = [sys.executable, "-c", "from gateway.cli.main import inbox_main; inbox_main()"]
@@ -57,9 +59,9 @@ def test_the_list_for_people(config: Path, tmp_path: Path, arguments: tuple[str,
     with open_sqlite(tmp_path / "steward.db") as transactions:
         transactions.run(lambda c: answer(c, "r_1", State.EXPLICIT_UNVERIFIED, Error.NO_MATCH_FOUND))
     assert out(config, *arguments).splitlines() == [
-        "ID   ASKED             RECEIVER  WORK  DELIVERY               QUESTION",
-        "r_1  2025-10-09 08:53  -         open  ! explicit_unverified  Where is the parser?",
-        "r_0  2025-10-09 08:53  -         open  absent                 Where is the parser?",
+        "ID   ASKED             RECEIVER     ASSESSMENT  WORK  DELIVERY               QUESTION",
+        "r_1  2025-10-09 08:53  the steward  pending     open  ! explicit_unverified  Where is the parser?",
+        "r_0  2025-10-09 08:53  the steward  pending     open  absent                 Where is the parser?",
     ]
 
 
@@ -91,6 +93,7 @@ def test_show(config: Path, tmp_path: Path) -> None:
     assert [fact["fact"] for fact in shown["timeline"]] == ["received"]
     said = out(config, "show", "r_0")
     assert "question     Where is the parser?" in said
+    assert "receiver     the steward" in said
     assert "delivery     absent" in said
     assert "2025-10-09T08:53:20.000Z  received  (late: false, revision: 1)" in said
 
@@ -124,7 +127,54 @@ def test_verify_stores_the_wish_and_says_that_it_is_not_proved(config: Path, tmp
     facts = json.loads(out(config, "show", "r_0", "--json"))["timeline"]
     assert "look_again" in [fact["fact"] for fact in facts]
     assert run(config, "verify", "r_1").returncode == 0
-    assert run(config, "verify", "r_2", "--wait=0.1").returncode == 3
+    waited = run(config, "verify", "r_2", "--wait=0.1")
+    assert (waited.returncode, waited.stderr) == (3, "")  # of an answer that there is not, nothing is stored
+
+
+@pytest.mark.parametrize("arguments", [("--wait=0.1", "--json"), ()])
+def test_verify_says_when_nobody_reads(config: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    path = filled(tmp_path, 1)
+    with open_sqlite(path) as transactions:
+        transactions.run(lambda c: answer(c, "r_0", State.EXPLICIT_UNVERIFIED, Error.NO_MATCH_FOUND))
+    ran = run(config, "verify", "r_0", *arguments)
+    assert ran.returncode == 3
+    assert "this is stored, but no gateway runs here" in ran.stderr
+    with hold(tmp_path, Millis(0)) as held:
+        held.sign("http://127.0.0.1:1")
+        assert run(config, "verify", "r_0", *arguments).stderr == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--config", "CONFIG", "show", "r_0", "--json"),
+        ("show", "--config", "CONFIG", "r_0", "--json"),
+        ("show", "r_0", "--json", "--config=CONFIG"),
+        ("--config=nowhere", "show", "r_0", "--json", "--config=CONFIG"),
+        ("--config=CONFIG", "--json"),
+        ("--config", "CONFIG"),
+        ("--json", "--config", "CONFIG"),
+        ("events", "--config=CONFIG"),
+    ],
+)
+def test_the_configuration_before_and_after_the_command(
+    config: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    filled(tmp_path, 1)
+    nothing = tmp_path / "nothing.toml"
+    nothing.write_text("[gateway]\nprot = 1\n")
+    assert out(nothing, *(argument.replace("CONFIG", str(config)) for argument in arguments))
+
+
+def test_help_speaks_of_manager_inbox(config: Path) -> None:
+    for arguments in (("--help",), ("list", "-h")):
+        said = out(config, *arguments)
+        assert said.startswith(f"Usage: manager-inbox {'list ' if 'list' in arguments else ''}[OPTIONS]")
+        assert "--config FILE" in said
+    assert "Try 'manager-inbox show --help'" in run(config, "show").stderr
+    assert "Try 'manager-inbox list --help'" in run(config, "--nope").stderr
+    missing = run(config, "--config")
+    assert (missing.returncode, "requires an argument" in missing.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("wait", [["--wait=30", "r_0"], ["--wait", "r_0"], ["r_0", "--wait"]])
@@ -208,7 +258,7 @@ def test_colour_only_on_a_terminal(config: Path, tmp_path: Path) -> None:
         transactions.run(lambda c: answer(c, "r_0", State.DELIVERED))
     assert "\x1b" not in out(config)
     main, side = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LARK_STEWARD_CONFIG": str(config), "COLUMNS": "60"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LARK_STEWARD_CONFIG": str(config), "COLUMNS": "80"}
     process = subprocess.Popen(INBOX, stdout=side, stderr=side, env=environment, cwd=tmp_path)
     os.close(side)
     said = b""
@@ -221,7 +271,7 @@ def test_colour_only_on_a_terminal(config: Path, tmp_path: Path) -> None:
     assert process.wait() == 0
     assert b"\x1b[32mdelivered" in said
     lines = said.decode().replace("\x1b[32m", "").replace("\x1b[0m", "").splitlines()
-    assert [line for line in lines if len(line) > 60] == []
+    assert [line for line in lines if len(line) > 80] == []
 
 
 def test_reading_imports_nothing_heavy(config: Path, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from click.testing import CliRunner, Result
 
 from gateway.cli.main import cli
@@ -110,14 +112,49 @@ async def test_what_goes_wrong_is_a_sentence(home: House) -> None:
     wrong = await run(home, "next", token="lsp_wrong")
     assert wrong.exit_code == 1
     assert "unauthenticated" in wrong.stderr
+    assert "does not know this token" in wrong.stderr
     assert "lsp_wrong" not in wrong.output
     assert (await run(home, "--url", "ftp://x", "next")).exit_code == 2
     unreachable = await run(home, "--url", "http://127.0.0.1:1", "next")
     assert unreachable.exit_code == 1
-    assert "does not answer" in unreachable.stderr
+    assert "http://127.0.0.1:1 does not answer" in unreachable.stderr
+    assert "`lark-steward serve`" in unreachable.stderr
     other = await run(home, "--url", f"{home.url}/elsewhere", "next")
     assert other.exit_code == 1
-    assert (await run(home, "read", "r_none")).exit_code == 1
+    unknown = await run(home, "read", "r_none")
+    assert unknown.exit_code == 1
+    assert "`lark-steward peer next`" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "content"), [(200, "<html>"), (200, "{}"), (200, "[]"), (404, "no"), (404, '{"error": "no"}')]
+)
+async def test_another_server_is_named_without_what_else_the_address_holds(
+    home: House, status: int, content: str
+) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(status=status, text=content)
+
+    application = web.Application()
+    application.router.add_get("/{path:.*}", answer)
+    async with TestServer(application) as other:
+        for command in (("next",), ("read", "r_1")):
+            said = await run(home, "--url", f"http://user:canary@127.0.0.1:{other.port}", *command)
+            assert said.exit_code == 1
+            assert f"http://127.0.0.1:{other.port} answers {status}, but not as a lark-steward" in said.stderr
+            assert "canary" not in said.output
+
+
+async def test_help_names_the_variables_and_next_names_the_axes(home: House) -> None:
+    said = (await run(home, "--help")).output
+    assert "LARK_STEWARD_URL" in said
+    assert "LARK_STEWARD_PEER_TOKEN" in said
+    await home.peer("atlas")
+    request = await home.handed("atlas")
+    taken = (await run(home, "next")).output
+    assert "assignment presented, assessment pending, work open, since " in taken
+    assessed = (await run(home, "assess", request, "accepted")).output
+    assert "assignment presented, assessment accepted, work open" in assessed
 
 
 async def test_a_peer_that_holds_something_is_not_removed_without_force(tmp_path: Path) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from manager.decisions.decision import Answer, Decision, Decline, Evidence, TurnInput
 from manager.decisions.turn_sentences import Sentence, say
 from manager.ids import TurnId
 from manager.ledger import tables, turns
 from manager.ports import RuntimeFailed
-from returns.ids import ChatId, Millis
+from returns.ids import ChatId, Millis, ThreadId
 from returns.ports import StorageUnavailable
 from tests.support.turns import ANNA, NOON, OWNER, World, message, policy, private, recall, world
 
@@ -83,7 +85,9 @@ async def test_a_lease_that_ran_out_frees_the_turn_for_another_gateway(tmp_path:
 
         def claim(owner: str) -> object:
             return it.transactions.run(
-                lambda each: turns.claim_due(each, owner=owner, now=it.clock.now(), lease_ms=1000, limit=5)
+                lambda each: turns.claim_due(
+                    each, owner=owner, now=it.clock.now(), lease_ms=1000, limit=5, most_in_chat=5
+                )
             )
 
         (first,) = await claim("a")
@@ -112,7 +116,9 @@ async def test_what_a_lost_holder_decides_is_not_kept(tmp_path: Path) -> None:
         await started.wait()
         it.clock.advance(60_000)
         stolen = await it.transactions.run(
-            lambda each: turns.claim_due(each, owner="other", now=it.clock.now(), lease_ms=30_000, limit=1)
+            lambda each: turns.claim_due(
+                each, owner="other", now=it.clock.now(), lease_ms=30_000, limit=1, most_in_chat=5
+            )
         )
         assert len(stolen) == 1
         await it.wake()
@@ -231,7 +237,7 @@ async def test_a_turn_that_kills_its_holder_again_and_again_is_given_up(tmp_path
         await it.accept(message())
         for _ in range(6):
             await it.transactions.run(
-                lambda each: turns.claim_due(each, owner="a", now=it.clock.now(), lease_ms=1, limit=1)
+                lambda each: turns.claim_due(each, owner="a", now=it.clock.now(), lease_ms=1, limit=1, most_in_chat=5)
             )
             await it.transactions.run(lambda each: turns.release_all(each, it.clock.now()))
         async with it.running():
@@ -325,3 +331,19 @@ async def told(it: World, count: int) -> bool:
 
 async def nothing_runs(it: World) -> bool:
     return it.runtime.running == 0
+
+
+async def test_one_chat_takes_no_more_than_its_share(tmp_path: Path) -> None:
+    """Ten threads of one chat are due before another chat's question: half of the places stay for others."""
+    async with world(tmp_path) as it:
+        for number in range(10):
+            await it.accept(message(thread_id=ThreadId(f"omt_{number}")))
+        await it.accept(message(chat_id=ChatId("oc_other")))
+
+        def claim(connection: Connection) -> list[str]:
+            found = turns.claim_due(connection, owner="a", now=it.clock.now(), lease_ms=30_000, limit=8, most_in_chat=4)
+            return [turns.chat_of(turn.conversation_id) for turn in found]
+
+        first = await it.transactions.run(claim)
+        assert sorted(Counter(first).values()) == [1, 4]
+        assert await it.transactions.run(claim) == []  # the one chat has its share, the other nothing more

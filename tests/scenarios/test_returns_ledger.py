@@ -105,7 +105,7 @@ class TestClaims:
         assert begin(db, second) is not None
         claim = check(db, first, START + 500)
         assert claim is not None
-        checks.conclude_reading(db, claim, Event.PROVED, Millis(START + 500))
+        checks.conclude_reading(db, claim, Event.PROVED, Millis(START + 500), POLICY)
         assert state(db, first) == ("delivered", None)
         assert begin(db, part_id(ReturnId("t_a"), 1), START + 500) is None
 
@@ -140,8 +140,8 @@ class TestClaims:
         assert check(db, part, START + 500, "two") is None
         new = check(db, part, START + 500 + POLICY.lease_ms, "two")
         assert new is not None
-        assert not checks.conclude_reading(db, old, Event.MISMATCH, Millis(START + 40_000))
-        assert checks.conclude_reading(db, new, Event.PROVED, Millis(START + 40_000))
+        assert not checks.conclude_reading(db, old, Event.MISMATCH, Millis(START + 40_000), POLICY)
+        assert checks.conclude_reading(db, new, Event.PROVED, Millis(START + 40_000), POLICY)
         assert state(db, part) == ("delivered", None)
 
     def test_a_lease_is_renewed_by_its_holder_alone(self, db: Connection) -> None:
@@ -333,7 +333,7 @@ class TestEchoes:
         claim = check(db, part, START + 500)
         assert claim is not None
         take(db)
-        checks.conclude_reading(db, claim, Event.PROVED, Millis(START + 500))
+        checks.conclude_reading(db, claim, Event.PROVED, Millis(START + 500), POLICY)
         assert not ask()
         assert RETURNS_SETTLED in take(db)
 
@@ -366,7 +366,7 @@ class TestAnswers:
         assert row() == ("verification_required", "provider_delivery_unverified", 1, 0, None)
         claim = check(db, part, START + 500)
         assert claim is not None
-        checks.conclude_reading(db, claim, Event.PROVED, Millis(START + 500))
+        checks.conclude_reading(db, claim, Event.PROVED, Millis(START + 500), POLICY)
         assert row() == ("queued", None, 1, 1, "direct")
         second = begin(db, part_id(ReturnId("t_a"), 1), START + 500)
         assert second is not None
@@ -384,7 +384,7 @@ class TestAnswers:
         claim = check(db, part, START + 500)
         assert claim is not None
         assert look_again(db, SubjectId("r_a"), Millis(START + 501))
-        assert checks.conclude_reading(db, claim, Event.PROVED, Millis(START + 502))
+        assert checks.conclude_reading(db, claim, Event.PROVED, Millis(START + 502), POLICY)
 
 
 class TestCost:
@@ -455,7 +455,7 @@ def test_what_is_private_is_in_tables_of_its_own(db: Connection) -> None:
     attempts.conclude(db, attempt, Accepted(locator, log_id="log1"), Millis(START), POLICY)
     claim = check(db, part, START + 500)
     assert claim is not None
-    checks.conclude_reading(db, claim, Event.MISMATCH, Millis(START + 500))
+    checks.conclude_reading(db, claim, Event.MISMATCH, Millis(START + 500), POLICY)
     for table in (returns, parts, answers, return_facts):
         told = str(db.execute(select(table)).all())
         assert told != "[]"

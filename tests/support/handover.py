@@ -181,6 +181,7 @@ class House:
                 conversation_id=ConversationId(conversation),
                 app=APP,
                 private=private,
+                audience=Audience.PRIVATE if private else Audience.SHARED,
                 asked_at=now,
                 language=language,
                 late=False,

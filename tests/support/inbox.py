@@ -7,6 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, update
 
 from manager.decisions.brief import Brief
+from manager.decisions.decision import Audience
 from manager.ids import ConversationId, OpenId, RequestId
 from manager.ledger import requests, tables
 from manager.ledger.routes import QuestionRoute
@@ -41,6 +42,7 @@ def ask(
         conversation_id=ConversationId("c_1"),
         app=AppName("default"),
         private=private,
+        audience=Audience.PRIVATE if private else Audience.SHARED,
         asked_at=at,
         language="en",
         late=False,

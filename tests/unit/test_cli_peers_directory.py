@@ -123,6 +123,12 @@ def test_a_bad_configuration_is_exit_2_and_named(shell: Shell) -> None:
     assert str(shell.config) in result.stderr
 
 
+def test_a_new_database_is_named_once(shell: Shell) -> None:
+    first, second = shell.run("grants", "list", "--json"), shell.run("peers", "list")
+    assert (first.stderr, second.stderr) == (f"Made a new database: {shell.database}\n", "")
+    assert json.loads(first.stdout) == {"items": []}
+
+
 def test_a_database_that_is_none_is_exit_1(shell: Shell) -> None:
     shell.database.parent.mkdir()
     shell.database.write_text("not a database, and long enough not to be taken for an empty one" * 20)

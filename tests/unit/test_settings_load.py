@@ -186,7 +186,7 @@ def test_one_app_of_the_environment_among_several_is_refused(write: Write) -> No
         ("[gateway]\nhosts = ['https://example.org']", "gateway.hosts", "no host name"),
         ("[gateway]\nhosts = ['*']", "gateway.hosts", "no host name"),
         ("[gateway]\nhosts = ['']", "gateway.hosts", "no host name"),
-        ("[gateway]\nhosts = 'example.org'", "gateway.hosts", "tuple"),
+        ("[gateway]\nhosts = 'example.org'", "gateway.hosts", 'must be a list, for example ["steward.example.org"]'),
         ("[gateway]\nhost = '0.0.0.0'", "gateway.operator_token", "is needed"),
         ("[gateway]\nhost = '::'", "gateway.operator_token", "is needed"),
         ("[gateway]\nhost = 'example.org'\noperator_token = '  '", "gateway.operator_token", "is needed"),
@@ -195,10 +195,12 @@ def test_one_app_of_the_environment_among_several_is_refused(write: Write) -> No
         ("[gateway]\ndatabase_url = 'postgresql://a:b@c/d'", "gateway.database_url", "not available yet"),
         ("[gateway]\ndata_dir = 'steward.toml'", "gateway.data_dir", "not a folder"),
         ("gateway = 3", "gateway", "valid dictionary"),
-        ("apps = 'x'", "apps", "valid tuple"),
-        ("[apps]\nname = 'x'", "apps", "valid tuple"),
+        ("apps = 'x'", "apps", "write [[apps]]"),
+        ("[apps]\nname = 'x'", "apps", "write [[apps]]"),
+        ("[steward.workspaces]\npath = '.'", "steward.workspaces", "write [[steward.workspaces]]"),
+        ("[steward]\ncommand = 'x'", "steward.command", "must be a list"),
         (APP + "name = 'A B'", "apps[0].name", "pattern"),
-        (APP + "owners = 'ou_1'", "apps[0].owners", "valid tuple"),
+        (APP + "owners = 'ou_1'", "apps[0].owners", 'must be a list, for example ["ou_…"]'),
         (APP + "owners = ['']", "apps[0].owners", "empty"),
         (APP + "owners = [1]", "apps[0].owners[0]", "valid string"),
         (APP + "groups = 'all'", "apps[0].groups", "'mentioned' or 'listed'"),
@@ -243,6 +245,26 @@ def test_a_webhook_app_without_a_real_encrypt_key_is_refused(write: Write, key: 
     assert line.startswith(f"{file}: apps[0].encrypt_key: ")
 
 
+@pytest.mark.parametrize(
+    ("key", "real", "left"),
+    [
+        ("app_id", "cli_a1", "cli_…"),
+        ("app_id", "cli_a1", "cli_..."),
+        ("app_id", "cli_a1", "cli_xxxxxxxx"),
+        ("app_id", "cli_a1", "…"),
+        ("app_secret", "s3cr3t-value", "…"),
+        ("app_secret", "s3cr3t-value", "your-app-secret"),
+        ("app_secret", "s3cr3t-value", "app_secret"),
+        ("verification_token", "t0ken-value", "..."),
+        ("verification_token", "t0ken-value", "<verification token>"),
+    ],
+)
+def test_what_was_left_as_in_the_example_is_refused(write: Write, key: str, real: str, left: str) -> None:
+    file = write(APP.replace(real, left))
+    (line,) = refused(file)
+    assert line.startswith(f"{file}: apps[0].{key}: is still a placeholder: ")
+
+
 def test_all_problems_are_told_at_once(write: Write) -> None:
     lines = refused(write("[gateway]\nport = -1\nfoo = 2\n[returns]\nlease_s = 'x'"), {"LARK_STEWARD__APPS": "no"})
     assert len(lines) == 4
@@ -276,7 +298,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         ("LARK_STEWARD__GATEWAY__PRT", "1", "gateway.prt: unknown key; did you mean port?"),
         ("LARK_STEWARD__RETURNS__SETTLE_S", "nan", "returns.settle_s: input should be a finite number"),
         ("LARK_STEWARD__APPS", "[", "is not JSON"),
-        ("LARK_STEWARD__APPS", "{}", "apps: input should be a valid tuple"),
+        ("LARK_STEWARD__APPS", "{}", "apps: there may be several: write [[apps]] (in JSON: [{…}])"),
         ("LARK_STEWARD__APPS__3__NAME", "x", "items are numbered from 0"),
         ("LARK_STEWARD__APPS__0", "x", "names a section"),
         ("LARK_STEWARD__APPS__NAME", "x", "items are numbered from 0"),

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 
@@ -153,6 +154,20 @@ async def test_a_refusal_is_one_line_without_content(caplog: pytest.LogCaptureFi
     async with serving() as door:
         await exchange(door.port, post("/lark/events?canary=1", body, headers))
     assert [record.getMessage() for record in caplog.records] == ["A push was refused: headers."]
+
+
+async def test_a_wrong_key_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as door:
+        assert (await push(door.port, message_event(), key="another-key")).status == 401
+        for key in ("token", "app_id"):
+            event = message_event()
+            cast("dict[str, str]", event["header"])[key] = "another"
+            assert (await push(door.port, event)).status == 401
+    assert [record.getMessage() for record in caplog.records] == [
+        "A push was refused: signature: check apps[default].encrypt_key.",
+        "A push was refused: token: check apps[default].verification_token.",
+        "A push was refused: app: check apps[default].app_id.",
+    ]
 
 
 async def test_get_is_not_taken() -> None:

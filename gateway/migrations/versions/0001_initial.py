@@ -211,6 +211,7 @@ def _requests() -> None:
         sa.Column("conversation_id", sa.String(length=80), nullable=False),
         sa.Column("app", sa.String(length=60), nullable=False),
         sa.Column("private", sa.Boolean(), nullable=False),
+        sa.Column("audience", sa.String(length=10), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("asked_at", sa.BigInteger(), nullable=False),
         sa.Column("language", sa.String(length=2), nullable=False),

@@ -11,19 +11,17 @@ from manager.decisions.decision import PeerCard
 from manager.ports import Commit, Line, WorkspaceView
 from providers.runtimes.rules.findings import Findings, History
 from providers.runtimes.rules.intents import Intent
-from providers.runtimes.rules.limits import ASKED_FOR, LONG_READ
+from providers.runtimes.rules.lead import lead
+from providers.runtimes.rules.limits import LONG_READ
 from providers.runtimes.rules.markup import code, fence, paragraphs, plain
 from providers.runtimes.rules.parse import Parsed
 from providers.runtimes.rules.phrases import reason_in, say
-from providers.runtimes.rules.ranking import Place, Role
-from providers.runtimes.rules.terms import Kind
+from providers.runtimes.rules.revisions import short
 
 _OTHERS: Final = 5
 _FILES: Final = 5
 _SNIPPET: Final = 120
 _REASON: Final = 1200
-_DIGITS: Final = 7
-_CONTENT_DIGITS: Final = 12
 _HISTORY_FIRST: Final = frozenset({Intent.WHO, Intent.WHY, Intent.CHANGED})
 _TRAILER: Final = re.compile(r"(?:[A-Z][A-Za-z]*(?:-[A-Za-z]+)+|Fixes|Closes|Refs|Bug|Reviewed by): ?\S")
 
@@ -53,7 +51,7 @@ class Composer:
         listed = self.found.places
         first = listed[0]
         shown = [line.text for line in self.found.code] or [first.line.text]
-        parts = [self._lead(first), fence(_dedent(shown), first.line.path)]
+        parts = [lead(self.parsed, self.found, first, self._at(first.line)), fence(_dedent(shown), first.line.path)]
         if self.parsed.intents & _HISTORY_FIRST and Intent.WHERE not in self.parsed.intents:
             return parts
         others = listed[1 : 1 + _OTHERS]
@@ -64,25 +62,6 @@ class Composer:
                 bullets.append(f"- {self._say('more_count', count=left)}")
             parts.append("\n".join([self._say("also"), "", *bullets]))
         return parts
-
-    def _lead(self, place: Place) -> str:
-        where = self._at(place.line)
-        if place.role is Role.PLACE:
-            return self._say("here" if place.score >= ASKED_FOR else "likely", where=where)
-        symbols = self._symbols()
-        if not symbols:
-            return self._say("likely", where=where)
-        what = next((name for name in symbols if name.rpartition(".")[2] in place.line.text), symbols[0])
-        phrase = "defined" if place.role is Role.DEFINITION else "mentioned"
-        if phrase == "mentioned" and Intent.USES in self.parsed.intents:
-            phrase = "used"
-        return self._say(phrase, what=code(what), where=where)
-
-    def _symbols(self) -> list[str]:
-        """The names that the question uses; a single plain word may be one."""
-        symbols = [term.text for term in self.parsed.terms if term.kind in {Kind.IDENTIFIER, Kind.LITERAL}]
-        alone = len(self.parsed.terms) == 1 and self.parsed.terms[0].text in self.found.places[0].line.text
-        return symbols or ([self.parsed.terms[0].text] if alone else [])
 
     def _files(self) -> list[str]:
         files = self.found.files
@@ -191,12 +170,6 @@ class Composer:
 
     def _prefix(self, workspace: str) -> str:
         return f"{workspace}/" if len(self.views) > 1 else ""
-
-
-def short(revision: str) -> str:
-    """A revision as it is shown: seven digits of a commit, twelve of a content's digest."""
-    kind, _, digest = revision.rpartition(":")
-    return f"{kind}:{digest[:_CONTENT_DIGITS]}" if kind else revision[:_DIGITS]
 
 
 def reason_of(body: str) -> str:

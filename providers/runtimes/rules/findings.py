@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from manager.decisions.decision import Evidence
 from manager.ports import Commit, Line
+from providers.runtimes.rules.defining import Defined
 from providers.runtimes.rules.ranking import Place
 
 
@@ -30,6 +31,10 @@ class Findings:
     """There are more places than are listed."""
     code: tuple[Line, ...] = ()
     """The first place with what belongs to it."""
+    defined: Defined | None = None
+    """What the first place surely defines, of the names asked for."""
+    passing: bool = False
+    """The only word stands somewhere, but no place is about it."""
     files: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Files that were asked for by name."""
     folder: str = ""

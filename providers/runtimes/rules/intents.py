@@ -84,3 +84,5 @@ LAST_COMMIT: Final = re.compile(
     r"|(?:最后|最近|上|最新|末)(?:的|一|一次|一个|次|个)*\s*(?:提交|commit)",
     re.IGNORECASE,
 )
+
+DEFINITION: Final = re.compile(r"\bdefin(?:ed|es|ition)\b|\bdeclared\b|定义", re.IGNORECASE)

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from manager.decisions.decision import Evidence
-from manager.ports import Commit, HostSession, HostStatus
+from manager.ports import Commit, HostSession, HostStatus, Line
+from providers.runtimes.rules.defining import ABOVE, defined_as
 from providers.runtimes.rules.findings import Findings, History
 from providers.runtimes.rules.intents import Intent
 from providers.runtimes.rules.limits import LONG_READ, SHORT_READ
 from providers.runtimes.rules.lookup import find_places, folder_of
 from providers.runtimes.rules.parse import Parsed
-from providers.runtimes.rules.ranking import Role, block
-from providers.runtimes.rules.terms import Kind, Term
+from providers.runtimes.rules.ranking import Place, Role, block
+from providers.runtimes.rules.terms import Kind, Term, symbols_of
 
 _RECENT: Final = 8
 _DIGITS: Final = 12
@@ -42,7 +43,10 @@ async def investigate(parsed: Parsed, host: HostSession) -> Findings:
         found.places.sort(key=lambda place: place.role is Role.DEFINITION)
     if not (found.places or found.files):
         return found
+    if parsed.sort is not None or parsed.definition:
+        found.places.sort(key=lambda place: not _fits(parsed, place))
     async with asyncio.TaskGroup() as group:
+        group.create_task(_define(parsed, host, found))
         group.create_task(_read_code(parsed, host, found))
         if parsed.intents & _ABOUT_COMMITS:
             group.create_task(_history(parsed, host, found))
@@ -163,6 +167,32 @@ async def _read_code(parsed: Parsed, host: HostSession, found: Findings) -> None
             found.denied.append(Evidence(found.files[0][1], None, "denied", read.reason))
 
 
+def _fits(parsed: Parsed, place: Place) -> bool:
+    """Whether the line, taken alone, defines what was asked for, as the sort that was asked for."""
+    if place.line.text[:1].isspace() and parsed.sort is None:
+        return place.role is Role.DEFINITION
+    text = place.line.text.lstrip() if parsed.sort is not None else place.line.text
+    for name in symbols_of(parsed.terms):
+        defined = defined_as(name.rpartition(".")[2], text, place.line.path)
+        if defined is not None and parsed.sort in {None, defined.sort}:
+            return True
+    return False
+
+
+async def _define(parsed: Parsed, host: HostSession, found: Findings) -> None:
+    """What the first place defines; what stands above it says whether it is a class's or a function's own."""
+    if not found.places:
+        return
+    line = found.places[0].line
+    above: tuple[Line, ...] = ()
+    if line.text[:1].isspace() and line.number > 1:
+        start = max(1, line.number - ABOVE)
+        above = (await host.read(line.workspace, line.path, start=start, count=line.number - start)).lines
+    before = [other.text for other in above]
+    each = (defined_as(name, line.text, line.path, before) for name in symbols_of(parsed.terms))
+    found.defined = next((defined for defined in each if defined is not None), None)
+
+
 def _drop_chance_hits(parsed: Parsed, found: Findings) -> None:
     """A single plain word somewhere in a text answers no "what is …": only a place that is about it does."""
     if any(term.kind is not Kind.WORD for term in parsed.terms) or parsed.intents & {
@@ -173,6 +203,7 @@ def _drop_chance_hits(parsed: Parsed, found: Findings) -> None:
         return
     if len(parsed.terms) == 1 and not found.files and found.places and found.places[0].role is not Role.DEFINITION:
         found.places.clear()
+        found.passing = True
 
 
 async def _history(parsed: Parsed, host: HostSession, found: Findings) -> None:

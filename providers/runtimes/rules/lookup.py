@@ -65,6 +65,8 @@ async def _path(term: Term, host: HostSession, found: Findings) -> None:
     if term.line is not None and not below:
         read = await host.read(*files[0], start=term.line, count=1)
         found.places += [Place(line, Role.PLACE, ASKED_FOR) for line in read.lines]
+        if read.status is HostStatus.DENIED:
+            found.denied.append(Evidence(f"{files[0][1]}:{term.line}", None, "denied", read.reason))
 
 
 def folder_at(path: str, folded: str) -> str:

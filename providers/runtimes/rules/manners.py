@@ -1,4 +1,4 @@
-"""What sort of message it is: work, a question about the steward, small talk, a pronoun. English and Chinese."""
+"""What sort of message it is: work, a question about the steward, small talk. English and Chinese."""
 
 from __future__ import annotations
 
@@ -41,9 +41,4 @@ SMALL_TALK: Final = re.compile(
         |晚安|谢谢|多谢|感谢|辛苦|辛苦了|好的|好|收到|明白|在吗|在不在|在么|嗯|哦|ok了|再见|拜拜|你好吗|不错)
         (?:\s*(?:there|all|everyone|team|steward|bot|again|啊|呀|哦|你|您|大家|了))*\s*[?？!！.。~,，]*\s*""",
     re.IGNORECASE | re.VERBOSE,
-)
-
-POINTING: Final = re.compile(
-    r"\b(?:it|this|that|these|those|them|here|there|above)\b|它|这个|那个|这里|那里|这段|这行|上面|这条|该|此",
-    re.IGNORECASE,
 )

@@ -1,5 +1,7 @@
 """Whom the question names: ``ask NAME to …``, ``NAME: …``, ``让 NAME …``, ``请 NAME …``, ``转给 NAME``. Pure.
 
+A known name also by ``have NAME review …``, ``can NAME review …``, ``@NAME …`` at the beginning, and ``问 NAME …``.
+
 Only the asker's own words count, where they ask for something: at the beginning of a clause, not inside a quotation,
 not in "don't ask bob", not in "where do we ask bob?".
 
@@ -41,6 +43,10 @@ _VERBS: Final = frozenset(
         describe add write ask see use open close create delete remove change
         """,
     )
+)
+_TASKS: Final = (
+    "(?:review|check|fix|explain|look|help|update|test|debug|describe|add|write|draft|answer|confirm|investigate|verify"
+    "|handle|take|translate|summari[sz]e|analy[sz]e|prepare|implement|refactor|plan|tell|give|send|do|find|rename|change)"
 )
 _ASKS_ZH: Final = re.compile(
     r"怎么|怎样|如何|为什么|为何|为啥|哪里|哪儿|哪个|哪些|哪一|谁|什么|何时|是不是|有没有|多少"
@@ -128,6 +134,21 @@ def _english(own: str, known: _Known) -> Iterator[_Hit]:
     for found in re.finditer(rf"{start}ask\s+@?({_TOKEN})\s+to(?![\w-])", own):
         if found[1].casefold() not in _NOBODY and known.spell(found[1]) is None:
             yield _Hit(found.start(), found.end(), found[1])
+    for found in re.finditer(rf"{start}have\s+@?({known.pattern})\s+{_TASKS}(?![\w-])", own):
+        yield from _known_hit(found, known)
+    for found in re.finditer(
+        rf"{start}(?:can|could|would|will)\s+(?:@({known.pattern})\s+(?:please\s+)?(?=\w)"
+        rf"|({known.pattern})\s+(?:please\s+(?=\w)|{_TASKS}(?![\w-])))",
+        own,
+    ):
+        yield from _known_hit(found, known)
+
+
+def _known_hit(found: re.Match[str], known: _Known) -> Iterator[_Hit]:
+    group = next(index for index, text in enumerate(found.groups(), start=1) if text)
+    spelt = known.spell(found[group])
+    if spelt is not None:
+        yield _Hit(found.start(), found.end(group), spelt)
 
 
 def _addressed(own: str, known: _Known) -> Iterator[_Hit]:
@@ -138,6 +159,9 @@ def _addressed(own: str, known: _Known) -> Iterator[_Hit]:
         spelt = known.spell(found[1])
         if spelt is not None:
             yield _Hit(found.start(), found.end(), spelt)
+    at = re.match(rf"(?i)\s{{0,40}}(?:@[^\s@]+\s+){{0,6}}@({known.pattern})[\s,，]+(?=\S)", own)
+    if at:
+        yield from _known_hit(at, known)
 
 
 def _chinese(own: str, known: _Known) -> Iterator[_Hit]:
@@ -149,6 +173,9 @@ def _chinese(own: str, known: _Known) -> Iterator[_Hit]:
     for found in re.finditer(rf"(?i){form}({_TOKEN})(?![A-Za-z0-9_(/-]|\.[A-Za-z0-9])", own):
         if known.spell(found[2]) is None and _is_clear(own, found):
             yield _Hit(found.start(), found.end(), found[2])
+    for found in re.finditer(rf"(?i)(?<!请)(?:请教(?:一下)?|问(?:一下|一声|问|下)?)\s*@?({known.pattern})", own):
+        if _LEADS_ZH.fullmatch(_clause_before(own, found.start())):
+            yield from _known_hit(found, known)
 
 
 def _asks_for(own: str, start: int) -> bool:

@@ -16,10 +16,13 @@ from manager.decisions.decision import PeerCard, Said
 from manager.decisions.language import Language, language_of
 from providers.runtimes.rules import intents as asking
 from providers.runtimes.rules import manners
+from providers.runtimes.rules.antecedents import antecedent, points_back
+from providers.runtimes.rules.defining import Sort, sort_asked
 from providers.runtimes.rules.intents import Intent
 from providers.runtimes.rules.naming import Named, named_peer
+from providers.runtimes.rules.remarks import without_remarks
 from providers.runtimes.rules.spans import own_words
-from providers.runtimes.rules.terms import Kind, Term, terms_of
+from providers.runtimes.rules.terms import Kind, Term, symbols_of, terms_of
 
 _LONGEST: Final = 8000
 """Characters of a message that are parsed; more are an attachment, not a question."""
@@ -52,6 +55,10 @@ class Parsed:
     last_commit: bool
     since: str | None
     """An ISO date from which changes are asked for."""
+    sort: Sort | None = None
+    """What the question says that the name is: "where is the class Pump?"."""
+    definition: bool = False
+    """Whether it asks where something is defined."""
 
 
 def parse(question: str, quoted: Said | None, history: Sequence[Said], peers: Sequence[PeerCard]) -> Parsed:
@@ -59,10 +66,10 @@ def parse(question: str, quoted: Said | None, history: Sequence[Said], peers: Se
     text = question[:_LONGEST]
     language = language_of(text)
     named = named_peer(text, [peer.name for peer in peers])
-    topic = named.purpose if named else text
+    topic = named.purpose if named else without_remarks(text)
     intents = frozenset(intent for intent, pattern in asking.INTENTS if pattern.search(own_words(topic)))
     last = asking.LAST_COMMIT.search(topic) is not None
-    terms = _terms(topic, quoted, history, language)
+    terms = _terms(topic, quoted, history, intents, chinese=language == "zh", last=last)
     if last:
         terms = tuple(term for term in terms if term.kind is not Kind.WORD)
     since = re.search(r"(?:since|after|自从?|从)\s*(\d{4}-\d{2}-\d{2})", topic, re.IGNORECASE)
@@ -74,30 +81,27 @@ def parse(question: str, quoted: Said | None, history: Sequence[Said], peers: Se
         terms=terms,
         last_commit=last,
         since=since[1] if since else None,
+        sort=sort_asked(topic, symbols_of(terms)),
+        definition=asking.DEFINITION.search(own_words(topic)) is not None,
     )
 
 
-def _terms(topic: str, quoted: Said | None, history: Sequence[Said], language: Language) -> tuple[Term, ...]:
-    chinese = language == "zh"
+def _terms(
+    topic: str,
+    quoted: Said | None,
+    history: Sequence[Said],
+    intents: frozenset[Intent],
+    *,
+    chinese: bool,
+    last: bool,
+) -> tuple[Term, ...]:
+    """The question's own terms; what it points at where it has none and points at something."""
     terms = terms_of(topic, chinese=chinese)
-    if any(term.kind is not Kind.WORD for term in terms) or (terms and not manners.POINTING.search(topic)):
+    if last or any(term.kind is not Kind.WORD for term in terms):
         return terms
-    for earlier in _earlier(topic, quoted, history):
-        borrowed = terms_of(earlier, chinese=language_of(earlier) == "zh")
-        strong = tuple(term for term in borrowed if term.kind is not Kind.WORD)
-        if strong or (borrowed and not terms):
-            return (*(strong or borrowed), *terms)
-    return terms
-
-
-def _earlier(topic: str, quoted: Said | None, history: Sequence[Said]) -> list[str]:
-    """What a pronoun may point at: the quoted message, else the asker's latest one."""
-    if quoted is not None:
-        return [quoted.text[:_LONGEST]]
-    if not manners.POINTING.search(topic):
-        return []
-    asked = [said.text[:_LONGEST] for said in history if said.author == "asker" and said.text.strip() != topic.strip()]
-    return asked[-1:]
+    if not points_back(topic, intents, replying=quoted is not None, chinese=chinese):
+        return terms
+    return antecedent(topic, quoted, history) or terms
 
 
 def _manner(topic: str, intents: frozenset[Intent], terms: tuple[Term, ...], *, last: bool) -> Manner:

@@ -11,6 +11,7 @@ from providers.runtimes.rules.compose import Composer, help_text
 from providers.runtimes.rules.findings import Findings
 from providers.runtimes.rules.investigate import evidence_of, investigate, quick_evidence
 from providers.runtimes.rules.markup import code
+from providers.runtimes.rules.omissions import omissions
 from providers.runtimes.rules.parse import Manner, Parsed, parse
 from providers.runtimes.rules.phrases import reason_in, say
 from providers.runtimes.rules.terms import Kind
@@ -50,7 +51,8 @@ async def _look_up(parsed: Parsed, turn: TurnInput, host: HostSession) -> Decisi
         denied = found.denied[0]
         reason = reason_in(parsed.language, denied.excerpt)
         return Decline(say(parsed.language, "decline", what=code(denied.source), reason=reason), evidence)
-    return Delegate(None, turn.question.strip(), evidence=evidence, owed=_owed(parsed), omissions=_omissions(found))
+    missing = omissions(parsed, found, host.workspaces)
+    return Delegate(None, turn.question.strip(), evidence=evidence, owed=_owed(parsed), omissions=missing)
 
 
 def _refused(found: Findings) -> bool:
@@ -65,7 +67,3 @@ async def _hand_over(parsed: Parsed, name: str | None, purpose: str, host: HostS
 
 def _owed(parsed: Parsed) -> tuple[str, ...]:
     return (say(parsed.language, "owed"),)
-
-
-def _omissions(found: Findings) -> tuple[str, ...]:
-    return tuple(found.unavailable)

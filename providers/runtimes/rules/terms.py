@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -76,6 +77,7 @@ _ADDRESS: Final = re.compile(r"https?://[^\s，。；！？）】]+")
 _MENTION: Final = re.compile(r"(?<!\w)@\S+")
 _LATIN: Final = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z][A-Za-z0-9]*(?:[-'’][A-Za-z0-9]+)*")
 _HAN_RUN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
+_LINE: Final = re.compile(r"\blines?\s+(\d{1,7})(?!\w)|第\s*(\d{1,7})\s*行", re.IGNORECASE)
 _SYMBOL: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*(?:\(\))?", re.ASCII)
 
 
@@ -87,7 +89,23 @@ def terms_of(text: str, *, chinese: bool) -> tuple[Term, ...]:
         rest = step(rest, found)
     for term in _words(_MENTION.sub(" ", rest), chinese=chinese):
         found.setdefault((term.kind, term.text.casefold()), term)
-    return tuple(found.values())[:MOST_TERMS]
+    return _with_line(rest, tuple(found.values())[:MOST_TERMS])
+
+
+def symbols_of(terms: Sequence[Term]) -> list[str]:
+    """The names among the terms; a single plain word may be one."""
+    named = [term.text for term in terms if term.kind in {Kind.IDENTIFIER, Kind.LITERAL}]
+    return named or [term.text for term in terms if len(terms) == 1 and term.kind is Kind.WORD]
+
+
+def _with_line(rest: str, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """A line that stands apart from its file: "line 41 of a.py"; only where a single file is named."""
+    paths = [term for term in terms if term.kind is Kind.PATH]
+    line = _LINE.search(rest)
+    if line is None or len(paths) != 1 or paths[0].line is not None:
+        return terms
+    number = int(line[1] or line[2])
+    return tuple(replace(term, line=number) if term is paths[0] else term for term in terms)
 
 
 def _take_cited(text: str, found: dict[tuple[Kind, str], Term]) -> str:
