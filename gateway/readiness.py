@@ -17,7 +17,7 @@ STALLED_MS = 45_000
 """A loop looks at the database at least every 30 s."""
 LARK_KEPT_MS = 10_000
 
-CREDENTIAL_CODES = {10014: "app_id, and that domain is the app's", 10015: "app_secret"}
+CREDENTIAL_CODES = {10014: "app_id and domain", 10015: "app_secret"}
 """No such app, and a wrong secret, from the error table of Lark's page "Get tenant access token of a custom app"."""
 
 logger = logging.getLogger(__name__)

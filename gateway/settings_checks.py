@@ -69,7 +69,7 @@ def is_example(value: str) -> bool:
     letters = _letters(value)
     return (
         letters in PLACEHOLDERS
-        or set(letters) <= {"x"}
+        or (set(letters) <= {"x"} and letters != "x")
         or letters.startswith("your")
         or (value.strip().startswith("<") and value.strip().endswith(">"))
     )

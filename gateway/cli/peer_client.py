@@ -80,9 +80,9 @@ def _content(answer: httpx.Response) -> dict[str, object]:
 
 def _sentence(answer: httpx.Response, content: object) -> str:
     error = cast("dict[str, object]", content).get("error") if isinstance(content, dict) else None
-    if not isinstance(error, dict):
+    said = cast("dict[str, object]", error) if isinstance(error, dict) else {}
+    if not (isinstance(said.get("code"), str) and isinstance(said.get("message"), str)):
         return _not_ours(answer.url, answer.status_code)
-    said = cast("dict[str, object]", error)
     field = f" ({said['field']})" if said.get("field") else ""
     unknown = said.get("code") == "not_found" and answer.url.path.startswith(ONE_REQUEST)
     hint = " `lark-steward peer next` prints the oldest that is open." if unknown else ""

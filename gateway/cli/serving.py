@@ -82,8 +82,8 @@ def _say(url: str, settings: Settings, *, as_json: bool) -> None:
         click.echo(json.dumps({"url": url, "apps": apps}))
         return
     click.echo(f"lark-steward listens on {url} for {', '.join(apps)}. Events: POST {url}/lark/events")
-    configured = bool(settings.gateway.operator_token.get_secret_value())
-    where = "gateway.operator_token" if configured else settings.operator_token_path
-    click.echo(f"Inbox: {url}/inbox; the operator's token is {'' if configured else 'in '}{where}.")
+    configured = settings.gateway.operator_token.get_secret_value()
+    token = "gateway.operator_token" if configured else f"in {settings.operator_token_path}"
+    click.echo(f"Inbox: {url}/inbox; the operator's token is {token}")
     for workspace in settings.steward.workspaces:
-        click.echo(f"Reads: {workspace.path} ({workspace.audience}).")
+        click.echo(f"Reads: {workspace.path} ({workspace.audience})")

@@ -241,3 +241,14 @@ def _check_presented(standing: Standing) -> None:
 def _check_open(standing: Standing) -> None:
     if standing.work is not Work.OPEN:
         raise Refused(Code.ALREADY_FINAL, f"This request is {standing.work.value}.")
+
+
+MOST_PROGRESS: Final = 500
+MOST_PRESENTED: Final = 200
+"""How often one request takes them: a timeline stays one that a person reads."""
+
+
+def check_room(times: int, most: int) -> None:
+    """Raise ``Refused`` where a request has been written to so often already."""
+    if times >= most:
+        raise Refused(Code.SLOW_DOWN, f"This request has had {most} of these already; conclude it.")

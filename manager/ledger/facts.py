@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, bindparam, func, insert, select
 
 from manager.ids import RequestId
 from manager.ledger.tables import facts
@@ -15,6 +15,11 @@ from returns.ledger.prepared import Prepared
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False)
 _RECORD: Final = Prepared(insert(facts), ("request_id", "revision", "at", "fact", "detail"))
+_COUNT: Final = Prepared(
+    select(func.count().label("times")).where(
+        facts.c.request_id == bindparam("request"), facts.c.fact == bindparam("fact")
+    )
+)
 _HAPPENED: Final = Prepared(
     select(facts.c.seq).where(facts.c.request_id == bindparam("request"), facts.c.fact == bindparam("fact"))
 )
@@ -39,6 +44,12 @@ def record(
             "detail": _JSON.encode(dict(detail or {})),
         },
     )
+
+
+def count(connection: Connection, request: RequestId, fact: str) -> int:
+    """How often the fact stands in the request's timeline."""
+    row = _COUNT.first(connection, {"request": request, "fact": fact})
+    return 0 if row is None else cast("int", row["times"])
 
 
 def happened(connection: Connection, request: RequestId, fact: str) -> bool:

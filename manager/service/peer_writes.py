@@ -26,7 +26,7 @@ from manager.decisions.peer_writes import (
 )
 from manager.decisions.work import Work, WorkEvent
 from manager.ids import AttemptId
-from manager.ledger import holdings, presentations, requests, revisions
+from manager.ledger import facts, holdings, presentations, requests, revisions
 from manager.ledger.facts import record
 from manager.ledger.peers import Peer
 from manager.ledger.requests import RequestView
@@ -129,6 +129,7 @@ class RevisionWriter:
 
     def _present(self, view: RevisionView, write: Present) -> Body:
         rules.check_present(self._standing(view))
+        rules.check_room(facts.count(self.connection, view.request_id, "presented"), rules.MOST_PRESENTED)
         attempt = AttemptId(self.new_id("a"))
         revisions.present(self.connection, view, attempt)
         replaced = presentations.add(
@@ -165,6 +166,7 @@ class RevisionWriter:
 
     def _progress(self, request: RequestView, view: RevisionView, write: Progress) -> Body:
         rules.check_progress(self._standing(view))
+        rules.check_room(facts.count(self.connection, view.request_id, "progress"), rules.MOST_PROGRESS)
         detail: dict[str, str | int | bool | None] = {"receiver": self.peer.name, "characters": len(write.text)}
         if not request.private:
             detail["text"] = write.text

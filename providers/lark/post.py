@@ -110,6 +110,8 @@ def _link(text: str, href: str) -> JsonObject:
     A link that differs from its text only as Lark's own would is written out too: reading back could not tell them
     apart.
     """
+    if not href:
+        return _text(text)
     if text == href:
         return {"tag": "a", "text": text, "href": href} if _WEB.fullmatch(href) else _text(text)
     if not text or is_same_place(text, href) or not _WEB.fullmatch(href):

@@ -44,7 +44,7 @@ def _visible(node: Node) -> str:
         case Text(text):
             return text
         case Link(text, href):
-            return text if text == href else f"{text} ({href})"
+            return _visible_link(clean(text), clean(href))
         case Code(_, text):
             return text
         case Rule():
@@ -53,3 +53,7 @@ def _visible(node: Node) -> str:
             return "[image]"
         case _:
             assert_never(node)
+
+
+def _visible_link(text: str, href: str) -> str:
+    return text if not href or text == href else f"{text} ({href})"

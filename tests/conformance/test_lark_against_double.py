@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -398,13 +399,23 @@ async def test_twenty_sends_share_the_pool_and_one_token(scene: Scene) -> None:
 async def test_a_server_without_a_valid_certificate_is_offline() -> None:
     async def plain(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"this is not TLS\r\n")
-        writer.close()
+        await ended(writer)
+        served.set()
 
+    served = asyncio.Event()
     server = await asyncio.start_server(plain, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     app = LarkApp(APP, APP_ID, SECRET, f"https://127.0.0.1:{port}")
     async with server, LarkClient((app,), MovedClock(), 1.0, sleep=no_sleep) as client:
         assert await LarkDelivery(client).prepare(APP) == Refused(Refusal.OFFLINE)
+        await served.wait()
+
+
+async def ended(writer: asyncio.StreamWriter) -> None:
+    """Close a server's side of a connection and wait until it is."""
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 async def test_an_answer_that_trickles_for_ever_is_unknown() -> None:
@@ -414,16 +425,20 @@ async def test_an_answer_that_trickles_for_ever_is_unknown() -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         if b"tenant_access_token" in head:
             writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(token), token))
-            writer.close()
+            await ended(writer)
             return
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
         while not writer.is_closing():
             writer.write(b" ")
             await asyncio.sleep(0.01)
+        await ended(writer)
+        served.set()
 
+    served = asyncio.Event()
     server = await asyncio.start_server(trickle, "127.0.0.1", 0)
     app = LarkApp(APP, APP_ID, SECRET, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
     async with server, LarkClient((app,), MovedClock(), 0.3, sleep=no_sleep) as client:
         route = Route(APP, ChatId("oc_1"), None, None)
         outcome = await LarkDelivery(client).send(route, HELLO, IdempotencyKey("k"))
+        await served.wait()
     assert outcome == Unknown("no answer: TimeoutError")

@@ -127,7 +127,8 @@ async def test_what_goes_wrong_is_a_sentence(home: House) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "content"), [(200, "<html>"), (200, "{}"), (200, "[]"), (404, "no"), (404, '{"error": "no"}')]
+    ("status", "content"),
+    [(200, "<html>"), (200, "{}"), (200, "[]"), (404, "no"), (404, '{"error": "no"}'), (404, '{"error": {}}')],
 )
 async def test_another_server_is_named_without_what_else_the_address_holds(
     home: House, status: int, content: str

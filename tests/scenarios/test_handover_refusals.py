@@ -8,9 +8,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
-from manager.ledger import peers, requests
+from manager.decisions.peer_writes import MOST_PROGRESS
+from manager.ids import RequestId
+from manager.ledger import facts, peers, requests
 from manager.ledger.requests import Cancellation
+from returns.ids import Millis
 from tests.support.handover import House, house
 
 
@@ -303,3 +307,21 @@ async def test_cancelled_in_the_middle(home: House, what: str) -> None:
         lambda c: requests.cancel(c, request, home.clock.now(), by="operator", reason="again")
     )
     assert final is Cancellation.FINAL
+
+
+async def test_a_timeline_stays_readable(home: House) -> None:
+    """A peer that reports without end is told to conclude, and its result still gets through."""
+    atlas = await home.peer("atlas")
+    request = await home.handed("atlas")
+    await atlas.post(request, "presented")
+    await atlas.post(request, "assessment", assessment="accepted")
+
+    def nearly_full(connection: Connection) -> None:
+        for _ in range(MOST_PROGRESS - 1):
+            facts.record(connection, RequestId(request), 1, Millis(1), "progress")
+
+    await home.transactions.run(nearly_full)
+    assert (await atlas.post(request, "progress", text="one more")).status == 200
+    refused = await atlas.post(request, "progress", text="and one more")
+    assert (refused.status, refused.code) == (429, "slow_down")
+    assert (await atlas.post(request, "result", outcome="resolved", text="done")).status == 200

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from manager.decisions.decision import Answer, Ask, Audience, Decision, Decline, Delegate, PeerCard
+from manager.decisions.decision import Answer, Ask, Audience, Decision, Decline, Delegate, PeerCard, Said
 from providers.runtimes.rules import RulesRuntime
 from tests.support.workspaces import PEERS, Shop, commit, git, make_shop, tools, turn, write
 
@@ -286,3 +287,102 @@ async def test_a_shallow_clone_is_said_where_history_was_asked_for(
     assert said in await told(tmp_path / "shallow", question)
     assert said not in await told(shop.root, question)
     assert "shallow" not in await told(tmp_path / "shallow", "where is total defined?")
+
+
+@pytest.fixture(scope="module")
+def sure(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Definitions, reads of the same names, and names that nothing defines."""
+    root = tmp_path_factory.mktemp("sure") / "project"
+    root.mkdir()
+    git(root, "init", "-q")
+    write(
+        root,
+        "returns/pump.py",
+        'class Pump:\n    """Carries."""\n\n    interval: int = 5\n\n'
+        "    def run(self):\n        return self.interval\n",
+    )
+    write(
+        root,
+        "gateway/web.py",
+        "from returns.pump import Pump\n\n\ndef serve(settings):\n    token = settings.operator.token\n"
+        "    # a Valve is closed here\n    return Pump(), token\n",
+    )
+    commit(root, "Begin", author="Alice", at="2024-01-02T00:00:00Z")
+    write(root, "gateway/web.py", (root / "gateway/web.py").read_text() + "\n\ndef stop():\n    return Pump\n")
+    commit(root, "Stop", author="Bob", at="2024-02-02T00:00:00Z")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "where"),
+    [
+        ("where is class Pump defined?", "`Pump` is defined at", "returns/pump.py:1@"),
+        ("where is Pump.run defined?", "`Pump.run` is defined at", "returns/pump.py:6@"),
+        ("where is interval defined?", "`interval` is defined at", "returns/pump.py:4@"),
+        ("where is class Valve defined?", "I found no class `Valve`. The", "gateway/web.py:6@"),
+        ("类 Valve 在哪里定义？", "没有找到类 `Valve`。最接近", "gateway/web.py:6@"),
+        ("where is class serve defined?", "I found no class `serve`. `serve` is defined at", "gateway/web.py:4@"),
+        ("where is `Valve` defined?", "I found no definition of `Valve`; ", "gateway/web.py:6@"),
+        ("where is `Valve`?", "`Valve` is mentioned at", "gateway/web.py:6@"),
+        ("where is Pump defined? (just curious)", "`Pump` is defined at", "returns/pump.py:1@"),
+    ],
+)
+async def test_only_a_definition_is_called_one(sure: Path, question: str, said: str, where: str) -> None:
+    first = (await told(sure, question)).split("\n")[0]
+    assert first.startswith(said)
+    assert where in first
+
+
+@pytest.mark.parametrize(
+    "question", ["where is operator.token created?", "where is `token`?", "where is `token` defined?"]
+)
+async def test_a_read_is_no_definition(sure: Path, question: str) -> None:
+    text = await told(sure, question)
+    assert "is defined" not in text
+    assert "gateway/web.py:5@" in text.split("\n")[0]
+
+
+async def test_a_reply_to_an_answer_is_about_its_headline(sure: Path) -> None:
+    answer = await told(sure, "where is class Pump defined?")
+    assert "gateway/web.py" in answer
+    for quoted, history in ((answer, ()), (None, (Said("", "asker", "where is Pump?"), Said("", "steward", answer)))):
+        asked = turn("who changed it last?", quoted=quoted)
+        async with tools(sure).open(Audience.SHARED) as session:
+            decision = await RulesRuntime().decide(replace(asked, history=history), session)
+        assert isinstance(decision, Answer)
+        assert decision.text.startswith("`returns/pump.py:1@")
+        assert "Alice" in decision.text.split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what port does it listen on?", "how many files and lines of code are there?", "where is class Nix defined?"],
+)
+async def test_no_answer_about_an_earlier_subject(shop: Shop, question: str) -> None:
+    decision = await decide(shop.root, question, history=["where is `total`?"])
+    assert isinstance(decision, Delegate)
+    assert (decision.to, decision.purpose) == (None, question)
+
+
+async def test_what_was_searched_without_success_is_told(shop: Shop) -> None:
+    pin = f"shop@{shop.renamed[:7]}"
+    for question, omission in (
+        ("where is `frobnicate`?", f"searched {pin} for `frobnicate`: no match"),
+        ("where is frobnicate.py?", f"searched {pin} for `frobnicate.py`: no match"),
+        ("where is class FrobNicate defined?", f"searched {pin} for `FrobNicate`: no match"),
+        ("frobnicate 在哪里？", f"在 {pin} 里查找 `frobnicate`：没有匹配"),
+        (
+            "where is the payroll spreadsheet?",
+            f"searched {pin} for `payroll`, `spreadsheet`: no place has them together",
+        ),
+        ("what is rounded?", f"searched {pin} for `rounded`: only mentioned in passing"),
+    ):
+        decision = await decide(shop.root, question)
+        assert isinstance(decision, Delegate), question
+        assert decision.omissions == (omission,)
+
+
+async def test_a_line_that_stands_before_its_file(shop: Shop) -> None:
+    text = await told(shop.root, "show me line 8 of shop/prices.py")
+    assert text.startswith(f"`shop/prices.py:8@{shop.renamed[:7]}`:\n\n```python\nreturn round(sum(items), 2)")
+    assert "no such line" in await told(shop.root, "show me line 800 of shop/prices.py")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manager.decisions.decision import PeerCard, Said
+from providers.runtimes.rules.defining import defined_as
 from providers.runtimes.rules.intents import Intent
 from providers.runtimes.rules.parse import Manner, Parsed, parse
 from providers.runtimes.rules.terms import Kind
@@ -54,6 +55,18 @@ def ask(
         ("麻烦让 bob 看看", "bob", "看看"),
         ("要不让 bob 看看", "bob", "看看"),
         ("ask old-timer to tell", "old-timer", "tell"),
+        # a known name, in more forms
+        ("问一下 bob：超时是多少", "bob", "超时是多少"),
+        ("问 bob 超时是多少", "bob", "超时是多少"),
+        ("帮我问问小王，索引在哪里", "小王", "索引在哪里"),
+        ("请教一下 bob，超时是多少", "bob", "超时是多少"),
+        ("have bob review a.py", "bob", "review a.py"),
+        ("Please have @bob check the timeout", "bob", "check the timeout"),
+        ("can bob review a.py?", "bob", "review a.py?"),
+        ("Could bob please see to a.py?", "bob", "please see to a.py?"),
+        ("can @bob tell us why?", "bob", "tell us why?"),
+        ("@bob review a.py", "bob", "review a.py"),
+        ("@steward @Bob, why is it slow?", "bob", "why is it slow?"),
         # a name that nobody knows is told as such
         ("ask ghost to draft the plan", "ghost", "draft the plan"),
         ("please ask Ghost-2 to draft the plan", "Ghost-2", "draft the plan"),
@@ -115,6 +128,20 @@ def test_named(question: str, name: str, purpose: str) -> None:
         "ask bob-2x about it",
         "where is bob.py",
         "转给谁",
+        "问一下 ghost：超时是多少",
+        "问 ghost 超时",
+        "请教一下 ghost，超时",
+        "have ghost review a.py",
+        "can ghost review a.py?",
+        "@ghost review a.py",
+        "谁问 bob 了",
+        "你问 bob 了吗",
+        "访问 bob 的接口在哪里",
+        "we have bob review everything, where is that written?",
+        "have bob and alice met?",
+        "can bob access the database?",
+        "where is it said that @bob reviews?",
+        "@bobby review a.py",
     ],
 )
 def test_not_named(question: str) -> None:
@@ -218,6 +245,21 @@ def test_never_raises_on_what_looks_like_its_grammar(question: str) -> None:
         "更正：",
         "A",
         "aB",
+        "让x ",
+        "问 bob ",
+        "have bob ",
+        "? can bob ",
+        "@bob ",
+        "(a",
+        "(a) ",
+        "（",
+        "just ",
+        "just curious ",
+        "no rush",
+        "? a",
+        "line 1 ",
+        "which file ",
+        "它",
     ],
 )
 def test_cost_does_not_explode(piece: str) -> None:
@@ -234,6 +276,9 @@ def test_cost_does_not_explode(piece: str) -> None:
         ("show returns/delivery.py:42", Kind.PATH, "returns/delivery.py", 42),
         ("show `returns/delivery.py:42@1a2b3c4`", Kind.PATH, "returns/delivery.py", 42),
         ("show ids.py line 7", Kind.PATH, "ids.py", 7),
+        ("show me line 41 of returns/service/pump.py", Kind.PATH, "returns/service/pump.py", 41),
+        ("what is on lines 41 to 50 of `ids.py`?", Kind.PATH, "ids.py", 41),
+        ("ids.py 的第7行是什么", Kind.PATH, "ids.py", 7),
         ("看一下 ids.py 第 7 行", Kind.PATH, "ids.py", 7),
         ("看一下pyproject.toml", Kind.PATH, "pyproject.toml", None),
         ("who changed the Makefile?", Kind.PATH, "Makefile", None),
@@ -318,6 +363,8 @@ def test_intents(question: str, intent: Intent) -> None:
         ("why?", Manner.VAGUE),
         ("为什么？", Manner.VAGUE),
         ("where is a.py?", Manner.LOOK_UP),
+        ("where is Pump.run defined?", Manner.LOOK_UP),
+        ("where is `x`? please fix the bug", Manner.WORK),
         ("最近改了什么", Manner.LOOK_UP),
         ("why was the last commit made?", Manner.LOOK_UP),
     ],
@@ -334,3 +381,154 @@ def test_the_quote_and_the_history_lend_terms_only_to_what_points_at_them() -> N
     assert [term.text for term in ask("who changed it?", history=("where is `total`?",)).terms] == ["total"]
     assert [term.text for term in ask("who changed `cart`?", quoted="see shop/prices.py").terms] == ["cart"]
     assert ask("最近改了什么", history=("where is `total`?",)).terms == ()
+
+
+def carried(question: str, *history: tuple[str, str], quoted: Said | None = None) -> list[tuple[str, int | None]]:
+    said = [Said("", author, text) for author, text in history]
+    return [(term.text, term.line) for term in parse(question, quoted, said, PEERS).terms]
+
+
+SIGN_IN = (("asker", "where is `sign-in` handled?"), ("steward", "`sign-in` is mentioned at `web/login.py:3@1a2b3c4`:"))
+PUMP = (
+    "`Pump` is defined at `returns/service/pump.py:41@1a2b3c4`:\n\n```python\nclass Pump:\n```\n\n"
+    "Also:\n\n- `gateway/composition.py:7@1a2b3c4` — `from returns.service.pump import Pump`"
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what port does it listen on?",
+        "how many files and lines of code are there?",
+        "why does it retry?",
+        "what changed recently?",
+        "what changed this week?",
+        "what is this project?",
+        "why was the last commit made?",
+        "最近改了什么？",
+        "这个项目最近改了什么？",
+        "应该监听哪个端口？",
+        "got it, thanks",
+    ],
+)
+def test_no_subject_is_carried_over_to_a_question_of_its_own(question: str) -> None:
+    assert not {text for text, _ in carried(question, *SIGN_IN)} & {"sign-in", "web/login.py"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "who changed it?",
+        "who changed it last?",
+        "and why?",
+        "why was that changed?",
+        "which file is it in?",
+        "who changed this file?",
+        "show its history",
+        "when was it last changed?",
+        "谁改的？",
+        "那是谁改的？",
+        "为什么？",
+        "这个文件是谁写的？",
+        "它在哪里定义？",
+    ],
+)
+def test_a_follow_up_carries_the_headline_subject_over(question: str) -> None:
+    assert carried(question, *SIGN_IN) == [("web/login.py", 3)]
+    pump = [("Pump", None), ("returns/service/pump.py", None)]
+    assert carried(question, *SIGN_IN, ("asker", "where is Pump?"), ("steward", PUMP)) == pump
+    assert carried(question, *SIGN_IN, quoted=Said("", "steward", PUMP.replace("`", ""))) == pump
+
+
+@pytest.mark.parametrize(
+    ("answer", "subject"),
+    [
+        ("The most likely place is `a/b.py:4@1a2b3c4`:", ("a/b.py", 4)),
+        ("最可能的位置是 `a/b.py:4@sha256:0123456789ab`：", ("a/b.py", 4)),
+        ("`a/b.py:4@1a2b3c4` was last changed in `5d6e7f8` by Alice, 2024-01-01: “see c.py”.", ("a/b.py", 4)),
+        ("`a/b.py` was last changed in `5d6e7f8` by Alice, 2024-01-01: “see c.py”.", ("a/b.py", None)),
+        ("`a/b.py` 最后由 Alice 于 2024-01-01 在 `5d6e7f8` 中修改：“c.py”。", ("a/b.py", None)),
+        ("The latest changes of `docs`:\n\n- `5d6e7f8` by Alice — `c.py`", ("docs", None)),
+        ("The last commit is `5d6e7f8` by Alice, 2024-01-01: “see c.py”.", ("5d6e7f8", None)),
+        ("The file is `a/b.py@1a2b3c4`.", ("a/b.py", None)),
+    ],
+)
+def test_the_headline_of_an_answer(answer: str, subject: tuple[str, int | None]) -> None:
+    assert carried("who changed it?", ("asker", "where is `x`?"), ("steward", answer)) == [subject]
+
+
+def test_an_answer_without_a_subject_leaves_the_one_before_it() -> None:
+    told = ("steward", "These files fit:\n\n- `a.py@1a2b3c4`\n- `b.py@1a2b3c4`")
+    assert carried("who changed it?", ("asker", "where is `x`?"), told) == [("x", None)]
+    assert carried("who changed it?", told) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "where is timeout defined? (just curious)",
+        "where is timeout (just curious) defined?",
+        "where is timeout defined, just curious",
+        "just wondering, where is timeout defined?",
+        "where is timeout defined? Thanks in advance, no rush!",
+        "where is timeout defined? My colleague could not say.",
+        "btw where is timeout defined?",
+        "timeout 在哪里定义？（只是好奇）",
+        "timeout 在哪里定义？不急",
+    ],
+)
+def test_remarks_are_no_part_of_the_question(question: str) -> None:
+    assert [term.text for term in ask(question).terms] == ["timeout"]
+
+
+def test_what_only_looks_like_a_remark_stays() -> None:
+    assert [term.text for term in ask("where is timeout? (see `pump.py`)").terms] == ["pump.py", "timeout"]
+    assert [term.text for term in ask("where is timeout? in the cart module").terms] == ["timeout", "cart"]
+    assert [term.text for term in ask("where is it?\n更正：timeout").terms] == ["timeout"]
+    assert [term.text for term in ask('where do we say "just curious"?').terms] == ["just curious"]
+
+
+def test_hostile_names_cost_little() -> None:
+    began = time.process_time()
+    ask("让x " * 2000)
+    assert time.process_time() - began < 5
+
+
+PYTHON_CLASS = ["class Pump(", "    Base,", "):", '    """It pumps."""', ""]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "path", "above", "spelt"),
+    [
+        ("Pump", "class Pump:", "a.py", [], "Pump"),
+        ("pump", "class Pump:", "a.py", [], "Pump"),
+        ("Pump", "class PumpTest:", "a.py", [], None),
+        ("Pump", "class pump:", "a.py", [], None),
+        ("run", "    async def run(self) -> None:", "a.py", PYTHON_CLASS, "run"),
+        ("Pump.run", "    async def run(self) -> None:", "a.py", PYTHON_CLASS, "Pump.run"),
+        ("Other.run", "    async def run(self) -> None:", "a.py", PYTHON_CLASS, None),
+        ("prices.total", "def total(items):", "shop/prices.py", [], "prices.total"),
+        ("cart.total", "def total(items):", "shop/prices.py", [], None),
+        ("RATE", "RATE: Final = 3", "a.py", [], "RATE"),
+        ("rate", "    rate: int = 3", "a.py", PYTHON_CLASS, "rate"),
+        ("rate", "    rate: int", "a.py", PYTHON_CLASS, "rate"),
+        ("rate", "    rate = 3", "a.py", ["def total():"], None),
+        ("rate", "    rate=3,", "a.py", ["total("], None),
+        ("token", "    token = operator.token", "a.py", ["class A:", "def c():"], None),
+        ("operator.token", "    use(operator.token)", "a.py", [], None),
+        ("operator.token", "token = operator.token", "a.py", [], None),
+        ("token", "        self.token = token", "a.py", ["class A:", "    def b(self):"], None),
+        ("total", "# total", "a.py", [], None),
+        ("total", "total(1)", "a.py", [], None),
+        ("Pump", "class Pump is described below", "docs/a.md", [], None),
+        ("Shop", "# Shop", "README.md", [], None),
+        ("LIMIT", "export const LIMIT = 3", "a.ts", [], "LIMIT"),
+        ("Pump.Run", "func (p *Pump) Run() error {", "a.go", [], "Pump.Run"),
+        ("main", "int main(int argc, char **argv) {", "a.c", [], "main"),
+        ("main", "main()", "a.py", [], None),
+        ("PORT", "#define PORT 80", "a.h", [], "PORT"),
+    ],
+)
+def test_what_surely_defines(name: str, text: str, path: str, above: list[str], spelt: str | None) -> None:
+    found = defined_as(name, text, path, above)
+    assert (found.name if found else None) == spelt

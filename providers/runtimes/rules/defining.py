@@ -72,7 +72,8 @@ def sort_asked(topic: str, symbols: Sequence[str]) -> Sort | None:
         (Sort.FUNCTION, "function|method", "函数|方法"),
     )
     for sort, english, chinese in sorts:
-        form = rf"\b(?:{english})\s+{name}|{name}\s+(?:{english})\b|(?:{chinese})\s*{name}|{name}\s*(?:这个|的)?\s*(?:{chinese})"
+        form = rf"\b(?:{english})\s+{name}|{name}\s+(?:{english})\b"
+        form += rf"|(?:{chinese})\s*{name}|{name}\s*(?:这个|的)?\s*(?:{chinese})"
         if re.search(form, topic, re.IGNORECASE):
             return sort
     return None

@@ -18,6 +18,7 @@ from providers.runtimes.rules.terms import Kind, Term
 SYMBOL_LINES: Final = 400
 _WORD_LINES: Final = 600
 _WORD_PATHS: Final = 200
+NO_SUCH_LINE: Final = "there is no such line"
 _MOST_WORDS: Final = 6
 _MOST_FILES: Final = 12
 _HEAD: Final = 9.5
@@ -65,8 +66,9 @@ async def _path(term: Term, host: HostSession, found: Findings) -> None:
     if term.line is not None and not below:
         read = await host.read(*files[0], start=term.line, count=1)
         found.places += [Place(line, Role.PLACE, ASKED_FOR) for line in read.lines]
-        if read.status is HostStatus.DENIED:
-            found.denied.append(Evidence(f"{files[0][1]}:{term.line}", None, "denied", read.reason))
+        if not read.lines:
+            reason = read.reason or NO_SUCH_LINE
+            found.denied.append(Evidence(f"{files[0][1]}:{term.line}", None, "unavailable", reason))
 
 
 def folder_at(path: str, folded: str) -> str:

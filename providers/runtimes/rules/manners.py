@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 WORK: Final = re.compile(
-    r"""(?:\A|[\n.!?;])[ \t]{0,40}(?:(?:please|pls|kindly|hi|hello|hey|can\s+you|could\s+you|would\s+you|will\s+you
-    |i\s+need\s+(?:you|someone|somebody)\s+to
+    r"""(?:\A|[\n!?;]|\.(?!\w))[ \t]{0,40}(?:(?:please|pls|kindly|hi|hello|hey|can\s+you|could\s+you|would\s+you
+    |will\s+you|i\s+need\s+(?:you|someone|somebody)\s+to
         |we\s+need\s+(?:someone|somebody)\s+to|someone\s+(?:should|must|please)|let's|@[^\s,@]+)[\s,]{1,20}){0,4}
         (?:re)?(?:review|draft|write|fix|implement|refactor|design|analy[sz]e|investigate|translate|summari[sz]e
         |compare|plan|prepare|create|build

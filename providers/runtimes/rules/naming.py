@@ -173,7 +173,9 @@ def _chinese(own: str, known: _Known) -> Iterator[_Hit]:
     for found in re.finditer(rf"(?i){form}({_TOKEN})(?![A-Za-z0-9_(/-]|\.[A-Za-z0-9])", own):
         if known.spell(found[2]) is None and _is_clear(own, found):
             yield _Hit(found.start(), found.end(), found[2])
-    for found in re.finditer(rf"(?i)(?<!请)(?:请教(?:一下)?|问(?:一下|一声|问|下)?)\s*@?({known.pattern})", own):
+    for found in re.finditer(
+        rf"(?i)(?<!请)(?:请教(?:一下)?|问(?:一下|一声|问|下)?)\s*@?({known.pattern})(?!\s*[了过没])", own
+    ):
         if _LEADS_ZH.fullmatch(_clause_before(own, found.start())):
             yield from _known_hit(found, known)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from providers.runtimes.rules import manners
 from providers.runtimes.rules.intents import INTENTS
 from providers.runtimes.rules.spans import own_words
 from providers.runtimes.rules.terms import Kind, terms_of
@@ -26,15 +27,16 @@ _PHRASE: Final = re.compile(
 )
 _AFTER: Final = re.compile(r"[?？][ \t\"”）)]{0,8}([^\n?？]{1,400})\Z")
 _GOES_ON: Final = re.compile(
-    r"\s*(?:in|of|from|for|under|on|at|about|with|and|or|not)\b|[:：`]|\bi\s+mean|\bmeant\b|更正|补充|我是说|我指",
+    r"\A\s*(?:in|of|from|for|under|on|at|about|with|and|or|not)\b|[:：`]|\bi\s+mean|\bmeant\b|更正|补充|我是说|我指",
     re.IGNORECASE,
 )
+_MARKER: Final = re.compile(r"(?mi)^[ \t]{0,40}(?:更正|补充|correction|also)\s{0,8}[:：]")
 
 
 def without_remarks(text: str) -> str:
     """``text`` without what is said beside the question; as it is where nothing else would be left."""
     stripped = text.strip()
-    for step in (_parentheses, _phrases, _after):
+    for step in (_parentheses, _phrases, _after, _markers):
         shorter = step(stripped)
         if re.search(r"\w", shorter):
             stripped = shorter
@@ -67,8 +69,17 @@ def _after(text: str) -> str:
     return before if terms_of(before, chinese=False) else text
 
 
+def _markers(text: str) -> str:
+    """What says only that a line corrects or adds."""
+    return _MARKER.sub("", text)
+
+
 def _asks(text: str) -> bool:
     """Whether it names or asks for something itself."""
     own = own_words(text)
     strong = any(term.kind is not Kind.WORD for term in terms_of(text, chinese=False))
-    return strong or any(pattern.search(own) for _, pattern in INTENTS)
+    return (
+        strong
+        or manners.WORK.search(own.lstrip("(（")) is not None
+        or any(pattern.search(own) for _, pattern in INTENTS)
+    )
