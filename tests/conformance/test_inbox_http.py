@@ -212,6 +212,12 @@ async def test_a_stranger_sees_a_form_and_nothing_else(served: Served) -> None:
         assert "parser" not in response.text
 
 
+async def test_the_address_alone_leads_to_the_list(served: Served) -> None:
+    home = await served.client.get("/")
+    assert (home.status_code, home.headers["location"]) == (303, "/inbox")
+    assert (await served.client.get("/", headers={"Host": "evil.example"})).status_code == 403
+
+
 async def test_signing_in_and_out(served: Served) -> None:
     wrong = await served.client.post("/inbox/sign-in", data={"token": "wrong"})
     assert wrong.status_code == 401
