@@ -131,7 +131,7 @@ revision_bodies = Table(
     Column("request_id", String(40), primary_key=True),
     Column("revision", Integer, primary_key=True),
     Column("question", Text, nullable=False),
-    Column("brief", Text, nullable=False),  # JSON of contract.md's brief
+    Column("brief", Text, nullable=False),  # JSON, as peers read it
     Column("result", Text),  # JSON of the peer's result, once there is one
 )
 

@@ -473,7 +473,7 @@ def test_two_compositions_share_no_metrics() -> None:
 
 
 async def test_ipv6_and_every_address() -> None:
-    async with HttpServer(ROUTES, "0.0.0.0", 0) as server:  # noqa: S104
+    async with HttpServer(ROUTES, "0.0.0.0", 0) as server:
         assert server.url == f"http://127.0.0.1:{server.port}"
     if socket.has_ipv6:
         assert HttpServer([], "::", 80).url == "http://[::1]:80"
