@@ -25,7 +25,11 @@ class Misused(click.ClickException):
 
 
 def fail(message: str, exit_code: int = FAILED) -> NoReturn:
-    """End the command. Raises ``Failed`` or ``Misused``."""
+    """End the command, with ``--json`` also with the error as JSON. Raises ``Failed`` or ``Misused``."""
+    context = click.get_current_context(silent=True)
+    if context is not None and context.params.get("as_json"):
+        code = "invalid_request" if exit_code == USAGE else "failed"
+        print_json({"error": {"code": code, "message": message, "field": None}})
     raise Misused(message) if exit_code == USAGE else Failed(message)
 
 

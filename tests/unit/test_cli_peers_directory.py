@@ -89,6 +89,8 @@ def test_an_unknown_peer_is_exit_1(shell: Shell, command: str) -> None:
     result = shell.run("peers", command, "nobody")
     assert result.exit_code == 1
     assert "nobody" in result.stderr
+    scripted = shell.run("peers", command, "nobody", "--json")
+    assert (scripted.exit_code, json.loads(scripted.stdout)["error"]["code"]) == (1, "failed")
 
 
 def test_a_taken_name_is_exit_1(shell: Shell) -> None:
