@@ -126,6 +126,11 @@ class LarkClient:
         session = self._sessions.get(name)
         return None if session is None else session.app.app_id
 
+    def is_local(self, name: AppName) -> bool:
+        """Whether an app's domain is this machine itself: a local Lark, in which there are no other tenants' people."""
+        session = self._sessions.get(name)
+        return session is not None and session.app.is_local
+
     async def token(self, name: AppName) -> Token | Refused:
         """Have an app's token at hand."""
         session = self._sessions.get(name)

@@ -160,6 +160,8 @@ READ_FORBIDDEN: Final = CONFIGURATION | frozenset(
 )
 
 CHAT_GONE: Final = frozenset({230002, 232009, 232011})
+NO_SUCH_ADDRESS: Final = frozenset({None, 99991201, 99991301})
+"""With HTTP 404: the domain does not have this API at all."""
 CHAT_MISSING: Final = frozenset({232006})
 
 TOKEN_BUSY: Final = frozenset({1, 2200, 5000})

@@ -26,6 +26,7 @@ CHATS: Final = "/open-apis/im/v1/chats"
 BOT: Final = "/open-apis/bot/v3/info"
 MAX_FORWARDED: Final = 50
 FORWARDED: Final = "merge_forward"
+NOT_FOUND: Final = 404
 
 
 class LarkReader:
@@ -58,9 +59,12 @@ class LarkReader:
             return ChatFacts(external=True, gone=True)
         if isinstance(exchange, Answer) and exchange.code in codes.CHAT_MISSING:
             return Gone.MISSING
+        local = self._client.is_local(app)
+        if local and _has_no_such_address(exchange):
+            return ChatFacts(external=False, gone=False)
         if not isinstance(exchange, Answer) or exchange.code != codes.SUCCESS:
             return _gone(exchange)
-        facts = _facts(exchange.data)
+        facts = _facts(exchange.data, local=local)
         if facts.gone or not _seen_from_outside(exchange.data):
             return facts
         return ChatFacts(facts.external, gone=await self._is_outside(app, chat_id))
@@ -101,11 +105,15 @@ def _gone(exchange: Exchange) -> Gone:
     return Gone.NOT_PERMITTED if isinstance(failure, NotPermitted) else Gone.UNREACHABLE
 
 
-def _facts(data: JsonObject) -> ChatFacts:
-    """A chat that does not say whether it is external counts as external, but a private one is its owner's."""
+def _has_no_such_address(exchange: Exchange) -> bool:
+    return isinstance(exchange, Answer) and exchange.status == NOT_FOUND and exchange.code in codes.NO_SUCH_ADDRESS
+
+
+def _facts(data: JsonObject, *, local: bool) -> ChatFacts:
+    """A chat that does not say whether it is external counts as external, but not a private one or a local Lark's."""
     external = data.get("external")
     if not isinstance(external, bool):
-        external = data.get("chat_mode") != "p2p"
+        external = not local and data.get("chat_mode") != "p2p"
     return ChatFacts(external=external, gone=as_text(data.get("chat_status")).startswith("dissolved"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -28,6 +29,7 @@ from tests.support.lark import (
 )
 
 CHAT_URL = f"{DOMAIN}/open-apis/im/v1/chats/oc_1"
+PUBLIC = "https://open.feishu.cn"
 BOT_URL = f"{DOMAIN}/open-apis/bot/v3/info"
 REACTIONS_URL = f"{MESSAGES_URL}/om_1/reactions"
 PERSON = {"id": "ou_1", "id_type": "open_id", "sender_type": "user"}
@@ -47,8 +49,13 @@ async def message_of(lark: respx.MockRouter, answer: httpx.Response) -> ChatRead
 
 
 async def chat_of(lark: respx.MockRouter, answer: httpx.Response) -> ChatFacts | Gone:
-    lark.get(CHAT_URL).mock(return_value=answer)
-    async with opened() as client:
+    return await _chat_at(lark, PUBLIC, answer)
+
+
+async def _chat_at(lark: respx.MockRouter, domain: str, answer: httpx.Response) -> ChatFacts | Gone:
+    lark.post(TOKEN_URL.replace(DOMAIN, domain)).mock(return_value=token_answer())
+    lark.get(CHAT_URL.replace(DOMAIN, domain)).mock(return_value=answer)
+    async with opened(app=replace(APP, domain=domain)) as client:
         return await LarkReader(client).chat(APP.name, ChatId("oc_1"))
 
 
@@ -161,13 +168,35 @@ async def test_what_is_known_of_a_chat(lark: respx.MockRouter, answer: httpx.Res
 
 
 @pytest.mark.parametrize(
+    ("answer", "facts"),
+    [
+        (httpx.Response(404, text="404: Not Found"), ChatFacts(external=False, gone=False)),
+        (refused(99991201, status=404), ChatFacts(external=False, gone=False)),
+        (ok(chat_mode="group", user_count="2"), ChatFacts(external=False, gone=False)),
+        (ok(external=True, user_count="2"), ChatFacts(external=True, gone=False)),
+        (refused(99991672), Gone.NOT_PERMITTED),
+        (httpx.Response(500), Gone.UNREACHABLE),
+    ],
+)
+async def test_a_local_lark_may_know_nothing_of_chats(
+    lark: respx.MockRouter, answer: httpx.Response, facts: ChatFacts | Gone
+) -> None:
+    """There are no other tenants' people on this machine; a refusal and a failure still say nothing."""
+    assert await _chat_at(lark, "http://127.0.0.1:9", answer) == facts
+
+
+async def test_elsewhere_an_unknown_address_says_nothing(lark: respx.MockRouter) -> None:
+    assert await chat_of(lark, httpx.Response(404, text="404: Not Found")) in set(Gone)
+
+
+@pytest.mark.parametrize(
     ("answer", "gone"),
     [(ok(is_in_chat=False), True), (refused(232011), True), (ok(is_in_chat=True), False), (httpx.Response(500), False)],
 )
 async def test_a_bot_that_sees_little_asks_whether_it_is_inside(
     lark: respx.MockRouter, answer: httpx.Response, gone: bool
 ) -> None:
-    lark.get(f"{CHAT_URL}/members/is_in_chat").mock(return_value=answer)
+    lark.get(f"{CHAT_URL}/members/is_in_chat".replace(DOMAIN, PUBLIC)).mock(return_value=answer)
     assert await chat_of(lark, ok(external=False, chat_mode="group")) == ChatFacts(external=False, gone=gone)
 
 
