@@ -85,6 +85,13 @@ class StorageUnavailable(Exception):
     code = "unavailable"
 
 
+class CommitUnknown(StorageUnavailable):
+    """The connection was lost during COMMIT and what became of it could not be looked up: all of it is kept, or none.
+
+    Whoever goes on reads first: every move is guarded by the state that it leaves, so that doing it again is harmless.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """Where an answer goes: written once, when the question is received. Private."""

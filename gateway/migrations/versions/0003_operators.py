@@ -1,0 +1,10 @@
+"""What operators asked for."""
+
+from __future__ import annotations
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Make what is missing."""
