@@ -1,8 +1,8 @@
 """Markdown as written -> blocks of plain nodes.
 
 Text is told as it was written: headings, emphasis, lists, quotes and tables stay literal lines. Only what a plain node
-shows better becomes one: a fenced block a ``Code``, ``[text](http…)`` a ``Link``, a lone ``---`` a ``Rule``. Every pass
-is linear in the input.
+shows better becomes one: a fenced block a ``Code``, ``[text](http…)`` a ``Link``, a lone ``---`` a ``Rule``. Which lines
+stay together is said by ``grouping``. Every pass is linear in the input.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from returns.decisions.document import Code, Link, Node, Paragraph, Rule, Text
 from returns.decisions.fingerprint import clean
+from returns.decisions.grouping import Block, Kind, Line, grouped
 
 MAX_HREF = 2000
 """Longer addresses stay literal text."""
@@ -19,16 +20,13 @@ MAX_HREF = 2000
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.\-]{1,30}")
 _RULE = re.compile(r" {0,3}--- *")
+_DELIMITER = re.compile(r"[ \t]*\|[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?")
+_ITEM = re.compile(
+    r"[ \t]*(?:(?:[-*+•·]|\d{1,9}[.)])(?:[ \t]|$)|\d{1,3}、|[一二三四五六七八九十]{1,3}、|[（(]\d{1,3}[)）])"
+)
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]+)\]\((https?://[A-Za-z0-9][^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)*)\)")
 _HOST = re.compile(r"https?://[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?(?::\d{1,5})?(?:[/?#].*)?")
 _TICKS = re.compile(r"`+")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Paragraphs that stay in one part where they fit: a line, a code block, or all rows of a table."""
-
-    paragraphs: tuple[Paragraph, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,32 +41,33 @@ class _Fence:
 
 def blocks(markdown: str) -> list[Block]:
     """The blocks of ``markdown``, in order; an empty line is a block with an empty paragraph."""
-    found: list[Block] = []
-    table: list[Paragraph] = []
+    found: list[Line] = []
     lines = clean(markdown).split("\n")
     at = 0
     while at < len(lines):
         line = lines[at]
         at += 1
-        if _is_row(line):
-            table.append(_paragraph(line))
-            continue
-        if table:
-            found.append(Block(tuple(table)))
-            table = []
         fence = _opened(line)
         if fence is None:
-            found.append(Block((_paragraph(line),)))
+            found.append(Line(_kind(line), _indent(line), _paragraph(line)))
             continue
         code, at = _fenced(lines, at, fence)
-        found.append(Block(((Code(fence.language, code),) if code.strip() else (),)))
-    if table:
-        found.append(Block(tuple(table)))
-    return found
+        found.append(Line(Kind.OTHER, fence.indent, (Code(fence.language, code),) if code.strip() else ()))
+    return grouped(found)
 
 
-def _is_row(line: str) -> bool:
-    return line.lstrip().startswith("|")
+def _kind(line: str) -> Kind:
+    if not line.strip():
+        return Kind.BLANK
+    if line.lstrip().startswith("|"):
+        return Kind.DELIMITER if _DELIMITER.fullmatch(line) else Kind.ROW
+    if _RULE.fullmatch(line):
+        return Kind.OTHER
+    return Kind.ITEM if _ITEM.match(line) else Kind.OTHER
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
 
 
 def _opened(line: str) -> _Fence | None:

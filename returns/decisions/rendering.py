@@ -1,8 +1,9 @@
 """Markdown -> documents that each fit into one message.
 
 A provider's limit is bytes of the serialised request, so a part is measured by the provider's own ``measure``, not
-counted in characters. Code blocks and tables stay whole where one part can hold them; a larger one is cut between its
-lines, and code stays code of the same language on both sides of the cut.
+counted in characters. Code blocks, tables and lists stay whole where one part can hold them. A larger one is cut: code
+between its lines, staying code of the same language; a table between its rows, its head told again; a list between
+its items.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import assert_never
 from returns.decisions.cutting import cut_before, longest_prefix
 from returns.decisions.document import Code, Document, Image, Link, Node, Paragraph, Rule, Text
 from returns.decisions.fingerprint import visible
-from returns.decisions.markdown import Block, blocks
+from returns.decisions.grouping import Block
+from returns.decisions.markdown import blocks
 
 Measure = Callable[[Document], int]
 
@@ -45,6 +47,7 @@ class _Renderer:
         self._limit = limit
         self._blocks = 1
         self._nodes = 1
+        self._rows = 1
         self._characters = max(1, limit // 2)
 
     def take_part(self) -> Document:
@@ -83,14 +86,25 @@ class _Renderer:
 
     def _cut(self) -> Document:
         """The next block is larger than a part: take it apart, or give back what of it fits."""
-        first, *others = self.waiting.pop().paragraphs
-        if others:
-            self.waiting.extend(Block((paragraph,)) for paragraph in reversed([first, *others]))
+        block = self.waiting.pop()
+        if block.head and (rows := self._how_many_rows(block)):
+            head = block.paragraphs[: block.head]
+            self.waiting.append(Block((*head, *block.paragraphs[rows:]), block.head))
+            return _trimmed(list(block.paragraphs[:rows]))
+        if len(block.paragraphs) > 1:
+            self.waiting.extend(reversed(_pieces(block)))
             return ()
+        first = block.paragraphs[0]
         head, rest = self._split(first)
         if any(not _is_blank(node) for node in rest):
             self.waiting.append(Block((rest,)))
         return (head,)
+
+    def _how_many_rows(self, table: Block) -> int:
+        """How many of its paragraphs fit into a part; 0 if not even the head and one row do."""
+        count = longest_prefix(len(table.paragraphs), lambda n: self._fits(table.paragraphs[:n]), self._rows)
+        self._rows = max(1, count)
+        return count if count > table.head else 0
 
     def _split(self, paragraph: Paragraph) -> tuple[Paragraph, Paragraph]:
         """The longest beginning that fits, and the rest. Raises ``ValueError`` if not one character fits."""
@@ -141,6 +155,13 @@ class _Renderer:
         longest = longest_prefix(len(text), lambda n: self._fits([paragraph(text[:n])]), self._characters)
         self._characters = max(1, longest)
         return longest
+
+
+def _pieces(block: Block) -> list[Block]:
+    """What a block falls into that no part can hold: its pieces, or its paragraphs."""
+    starts = block.pieces if len(block.pieces) > 1 else range(len(block.paragraphs))
+    ends = (*starts[1:], len(block.paragraphs))
+    return [Block(block.paragraphs[start:end]) for start, end in zip(starts, ends, strict=True)]
 
 
 def _length(node: Node) -> int:

@@ -28,6 +28,10 @@ FRAGMENTS = st.one_of(
             "| a | b |",
             "# Title",
             "- item",
+            "  - under it",
+            "  indented",
+            "2. second",
+            "三、第三",
             "> quote",
             "[t](https://x.org/a)",
             "![alt](https://x.org/a.png)",
@@ -237,6 +241,46 @@ class TestCuts:
         assert len(holders) == 1
         assert table in visible(holders[0])
 
+    def test_a_table_too_large_tells_its_head_again(self) -> None:
+        head = ["| name | value |", "|:-----|-------|"]
+        rows = [f"| {n} | value |" for n in range(100)]
+        documents = render("before\n" + "\n".join(head + rows) + "\nafter", measure=measure, limit_bytes=1000)
+        told = [visible(document).split("\n") for document in documents]
+        tables = [[line for line in lines if line.startswith("|")] for lines in told]
+        tables = [lines for lines in tables if lines]
+        assert len(tables) > 3
+        assert all(lines[:2] == head for lines in tables)
+        assert [line for lines in tables for line in lines[2:]] == rows
+        assert (told[0][0], told[-1][-1]) == ("before", "after")
+
+    def test_a_head_too_large_is_told_once(self) -> None:
+        head = "| " + "a" * 700 + " |\n|---|\n"
+        documents = render(head + "| row of the table | \n" * 40, measure=measure, limit_bytes=900)
+        assert visible_of(documents).count("|---|") == 1
+
+    @pytest.mark.parametrize("mark", ["- ", "* ", "1. ", "2) ", "（3）", "四、", "5、"])
+    def test_a_list_stays_whole_where_it_fits(self, mark: str) -> None:
+        items = f"{mark}first\n  more of it\n\n{mark}second\n  - under it\n  ```\n  x = 1\n  ```\n{mark}third"
+        documents = render("text\n" * 25 + items + "\nend", measure=measure, limit_bytes=1000)
+        (holder,) = (document for document in documents if "first" in visible(document))
+        assert "third" in visible(holder)
+        assert len(documents) > 1
+
+    def test_a_list_too_large_is_cut_between_its_items(self) -> None:
+        items = [f"- item {n}\n  what is said of {n}\n  - under {n}" for n in range(40)]
+        documents = render("\n".join(items), measure=measure, limit_bytes=1000)
+        assert len(documents) > 3
+        for document in documents:
+            lines = visible(document).split("\n")
+            assert lines[0].startswith("- item")
+            assert lines[-1].startswith("  - under")
+        assert visible_of(documents) == "\n".join(items)
+
+    def test_an_item_too_large_for_a_part_is_cut_where_it_can_be(self) -> None:
+        documents = render("- a\n  " + "word " * 400 + "\n- b", measure=measure, limit_bytes=900)
+        assert len(documents) > 1
+        assert squeezed(visible_of(documents)) == "-a" + "word" * 400 + "-b"
+
     def test_parts_neither_begin_nor_end_empty(self) -> None:
         documents = render("\n\n".join(["word " * 30] * 40), measure=measure, limit_bytes=900)
         assert len(documents) > 5
@@ -261,6 +305,9 @@ class TestCuts:
         "[" * 262_144,
         "[a](https://x.org(b" * 13_000,
         "| a | b |\n" * 26_000,
+        "|-" + " " * 262_000 + "x",
+        "- item\n" * 37_000,
+        "- item\n  under it\n\n" * 13_000,
         "é" * 131_072,
         "e" + "\u0301" * 131_000,
     ],
