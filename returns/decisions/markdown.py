@@ -1,8 +1,8 @@
 """Markdown as written -> blocks of plain nodes.
 
 Text is told as it was written: headings, emphasis, lists, quotes and tables stay literal lines. Only what a plain node
-shows better becomes one: a fenced block a ``Code``, ``[text](http…)`` a ``Link``, a lone ``---`` a ``Rule``. Which lines
-stay together is said by ``grouping``. Every pass is linear in the input.
+shows better becomes one: a fenced block a ``Code``, ``[text](http…)`` a ``Link``, a lone ``---`` a ``Rule``.
+``grouping`` says which lines stay together. Every pass is linear in the input.
 """
 
 from __future__ import annotations

@@ -91,10 +91,10 @@ class _Renderer:
             head = block.paragraphs[: block.head]
             self.waiting.append(Block((*head, *block.paragraphs[rows:]), block.head))
             return _trimmed(list(block.paragraphs[:rows]))
-        if len(block.paragraphs) > 1:
+        first, *others = block.paragraphs
+        if others:
             self.waiting.extend(reversed(_pieces(block)))
             return ()
-        first = block.paragraphs[0]
         head, rest = self._split(first)
         if any(not _is_blank(node) for node in rest):
             self.waiting.append(Block((rest,)))
