@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench setup clean
+.PHONY: demo test lint bench setup soak clean
 
 demo: $(READY)
 	@$(BIN)/lark-steward demo
@@ -21,6 +21,10 @@ lint: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m tests.bench
+
+SECONDS ?= 300
+soak: $(READY)
+	@$(BIN)/python -m tests.soak --seconds $(SECONDS)
 
 setup: $(READY)
 

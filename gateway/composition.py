@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
-from sqlalchemy import Connection
 
 from gateway import policies, readiness
 from gateway.api.peer import PeerApi
+from gateway.databases import open_database
 from gateway.housekeeping import housekeeping
 from gateway.http.auth import Operator
 from gateway.http.cursors import Cursors
@@ -26,19 +26,23 @@ from gateway.http.keys import derive
 from gateway.http.metrics import Metrics, metrics_middleware, metrics_routes
 from gateway.http.operator_token import load_or_make
 from gateway.http.server import HttpServer
+from gateway.inbox.acting_api import ActingApi
+from gateway.inbox.acting_pages import ActingPages
 from gateway.inbox.api import InboxApi
 from gateway.inbox.pages import InboxPages
-from gateway.instance_lock import hold
-from gateway.migrations import SCRIPTS
+from gateway.instance_lock import hold_with
 from gateway.settings import Settings
+from gateway.settings_database import PostgresServer, SqliteFile
 from gateway.system import Ids, SystemClock, new_id
 from gateway.webhook.handler import Webhook
-from manager.ledger import turns as turns_ledger
 from manager.ports import Runtime
 from manager.service.authority import StewardAuthority
 from manager.service.held import HeldEvents
+from manager.service.operators import Operators
+from manager.service.operators_worker import OperatorsWorker
 from manager.service.receipts import ReceiptsWorker
 from manager.service.receiving import Receiving
+from manager.service.retention import Retention
 from manager.service.telling import Telling
 from manager.service.turns import Turns
 from providers.hosttools.tools import LocalHostTools
@@ -47,12 +51,10 @@ from providers.lark.delivery import LarkDelivery
 from providers.lark.reader import LarkReader
 from providers.lark.receipts import LarkReceipts
 from providers.runtimes.rules import RulesRuntime
-from providers.storage.migrate import sqlite_url, upgrade
-from providers.storage.sqlite import SqliteTransactions
 from returns.ids import AppName
-from returns.ledger import leases
 from returns.ports import Clock, Transactions
 from returns.service.pump import Pump
+from returns.service.shared_pacing import SharedPacing
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,15 @@ class Gateway:
 class Services:
     """What works on the database."""
 
+    reader: LarkReader
     receiving: Receiving
     turns: Turns
     receipts: ReceiptsWorker
     held: HeldEvents
     pump: Pump
     telling: Telling
+    operators: Operators
+    operators_worker: OperatorsWorker
 
 
 @asynccontextmanager
@@ -93,19 +98,22 @@ async def open_gateway(
     ``DatabaseTooNew``, ``StorageUnavailable``, ``WorkspaceMissing``, ``WorkspaceConflict``, ``OperatorTokenUnusable``,
     ``PortInUse``, ``AddressUnusable``.
     """
-    clock = SystemClock()
+    clock, ids = SystemClock(), Ids()
+    owner = ids.new("gateway")
     hosttools = LocalHostTools(policies.workspaces(settings), hidden=_hidden(settings, config))
     async with AsyncExitStack() as stack:
-        held = stack.enter_context(hold(settings.gateway.data_dir, clock.now()))
-        transactions = await _open_database(stack, settings, clock)
+        file = settings.database.path if isinstance(settings.database, SqliteFile) else None
+        held = stack.enter_context(hold_with(settings.gateway.data_dir, file, clock.now()))
+        transactions = await stack.enter_async_context(open_database(settings.database, owner, clock))
         client = await stack.enter_async_context(
             LarkClient(policies.lark_apps(settings), clock, settings.returns.http_timeout_s)
         )
-        reader = LarkReader(client)
-        services = _services(settings, transactions, clock, client, reader, hosttools, runtime or RulesRuntime())
-        server = await stack.enter_async_context(_server(settings, transactions, clock, reader, services))
+        services = _services(settings, transactions, clock, ids, owner, client, hosttools, runtime or RulesRuntime())
+        metrics = Metrics()
+        server = await stack.enter_async_context(_server(settings, transactions, clock, services, metrics))
         held.sign(server.url)
-        await stack.enter_async_context(housekeeping(transactions, clock))
+        retention = Retention(transactions, clock, policies.retention_policy(settings))
+        await stack.enter_async_context(housekeeping(retention, metrics, clock))
         yield Gateway(
             server.url,
             (
@@ -113,66 +121,61 @@ async def open_gateway(
                 services.turns.run,
                 services.receipts.run,
                 services.held.run,
+                services.operators_worker.run,
                 readiness.credentials_check(client, (AppName(app.name) for app in settings.apps)),
             ),
         )
-
-
-async def _open_database(stack: AsyncExitStack, settings: Settings, clock: Clock) -> SqliteTransactions:
-    await asyncio.to_thread(upgrade, sqlite_url(settings.database_path), SCRIPTS)
-    transactions = await stack.enter_async_context(SqliteTransactions(settings.database_path))
-
-    def take_over(connection: Connection) -> None:
-        """This is the only gateway of its file: whoever held a lease is gone."""
-        leases.release_all(connection, clock.now())
-        turns_ledger.release_all(connection, clock.now())
-
-    await transactions.run(take_over)
-    return transactions
 
 
 def _services(
     settings: Settings,
     transactions: Transactions,
     clock: Clock,
+    ids: Ids,
+    owner: str,
     client: LarkClient,
-    reader: LarkReader,
     hosttools: LocalHostTools,
     runtime: Runtime,
 ) -> Services:
-    ids = Ids()
-    owner = ids.new("gateway")
+    reader = LarkReader(client)
+    shared = isinstance(settings.database, PostgresServer)
+    returns = policies.returns_policy(settings)
+    pacing = SharedPacing(transactions, returns, clock, owner) if shared else None
     delivery = LarkDelivery(client)
     telling = Telling(delivery.measure, delivery.limit_bytes, ids.new)
     steward = policies.steward_policy(settings)
     authority = StewardAuthority(settings.returns.recalled_question, clock)
+    operators = Operators(authority, ids.new, policies.returns_policy(settings).give_up_after_ms)
     receiving = Receiving(transactions, clock, ids.new, steward, reader.own_id)
     return Services(
+        reader=reader,
         receiving=receiving,
         turns=Turns(transactions, clock, steward, runtime, hosttools, reader, telling, owner),
-        receipts=ReceiptsWorker(transactions, clock, LarkReceipts(client), reader),
+        receipts=ReceiptsWorker(transactions, clock, LarkReceipts(client), reader, owner if shared else None),
         held=HeldEvents(transactions, receiving),
-        pump=Pump(transactions, delivery, authority, clock, policies.returns_policy(settings), owner),
+        pump=Pump(transactions, delivery, authority, clock, returns, owner, pacing=pacing),
         telling=telling,
+        operators=operators,
+        operators_worker=OperatorsWorker(transactions, clock, operators),
     )
 
 
 def _server(
-    settings: Settings, transactions: Transactions, clock: Clock, reader: LarkReader, services: Services
+    settings: Settings, transactions: Transactions, clock: Clock, services: Services, metrics: Metrics
 ) -> HttpServer:
     token = settings.gateway.operator_token.get_secret_value() or load_or_make(
         settings.gateway.data_dir, lambda: secrets.token_urlsafe(32)
     )
     operator = Operator(token, [settings.gateway.host, *settings.gateway.hosts], clock)
     cursors = Cursors(derive(token, "cursors"))
-    metrics = Metrics()
+    pages = InboxPages(transactions, operator, cursors, clock)
     webhook = Webhook(policies.webhook_apps(settings), services.receiving.accept, clock, metrics)
     checks = {
         "database": readiness.database_check(transactions),
         "pump": readiness.loop_check("The pump", lambda: services.pump.last_pass_at, clock),
         "turns": readiness.loop_check("The steward", lambda: services.turns.last_pass_at, clock),
         "clock": clock_check(lambda: webhook.out_of_time_at, clock),
-        **{f"lark.{app.name}": readiness.LarkCheck(reader, AppName(app.name), clock) for app in settings.apps},
+        **{f"lark.{app.name}": readiness.LarkCheck(services.reader, AppName(app.name), clock) for app in settings.apps},
     }
     routes: list[web.RouteDef] = [
         *webhook.routes(),
@@ -180,7 +183,9 @@ def _server(
         *metrics_routes(metrics, operator),
         *PeerApi(transactions, clock, new_id, services.telling, cursors).routes(),
         *InboxApi(transactions, operator, cursors, clock).routes(),
-        *InboxPages(transactions, operator, cursors).routes(),
+        *ActingApi(transactions, operator, clock, services.operators).routes(),
+        *pages.routes(),
+        *ActingPages(transactions, operator, clock, services.operators, pages).routes(),
     ]
     return HttpServer(routes, settings.gateway.host, settings.gateway.port, [metrics_middleware(metrics)])
 

@@ -1,4 +1,4 @@
-"""One gateway a data folder: who comes second is told who holds it.
+"""One gateway a data folder, and one an SQLite file: who comes second is told who holds it.
 
 The lock is the operating system's (``flock``), so that it ends with its holder, however that ends. What stands in the
 file is for people, and tells commands where the holder listens.
@@ -11,7 +11,7 @@ import json
 import os
 import socket
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -82,6 +82,20 @@ def hold(data_dir: Path, since: Millis) -> Generator[Hold]:
             os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def hold_with(data_dir: Path, file: Path | None, since: Millis) -> Generator[Hold]:
+    """Hold the data folder and, where ``file`` (the database) really lies in another folder, that one too.
+
+    Raises as ``hold``.
+    """
+    with ExitStack() as stack:
+        held = stack.enter_context(hold(data_dir, since))
+        real = data_dir if file is None else Path(os.path.realpath(file)).parent
+        if not real.exists() or not real.samefile(data_dir):
+            stack.enter_context(hold(real, since))
+        yield held
 
 
 def url_of_holder(data_dir: Path) -> str | None:

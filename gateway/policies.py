@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from gateway.settings import AppSettings, Settings
+from gateway.settings_database import secrets_of_url
 from gateway.webhook.handler import WebhookApp
 from manager.decisions.decision import Audience
 from manager.decisions.policy import AppPolicy, StewardPolicy
+from manager.decisions.retention import DAY_MS, RetentionPolicy
 from manager.ids import OpenId
 from providers.hosttools.workspaces import Workspace, declare
 from providers.lark.config import LarkApp
@@ -64,6 +66,17 @@ def webhook_apps(settings: Settings) -> dict[str, WebhookApp]:
     }
 
 
+def retention_policy(settings: Settings) -> RetentionPolicy:
+    """How long what is over is kept."""
+    kept = settings.retention
+    return RetentionPolicy(
+        texts_ms=_days_ms(kept.texts_days),
+        unproved_ms=_days_ms(kept.unproved_days),
+        events_ms=_days_ms(kept.events_days),
+        set_aside_ms=_days_ms(kept.set_aside_days),
+    )
+
+
 def workspaces(settings: Settings) -> tuple[Workspace, ...]:
     """The folders that may be read. Raises ``WorkspaceMissing`` or ``WorkspaceConflict``."""
     return declare((space.path, Audience(space.audience)) for space in settings.steward.workspaces)
@@ -71,10 +84,16 @@ def workspaces(settings: Settings) -> tuple[Workspace, ...]:
 
 def secrets_of(settings: Settings) -> tuple[str, ...]:
     """Everything that no log may show."""
-    held = [settings.gateway.operator_token, settings.gateway.database_url]
+    held = [settings.gateway.operator_token]
     for app in settings.apps:
         held += [app.app_secret, app.encrypt_key, app.verification_token]
-    return tuple(secret.get_secret_value() for secret in held if secret.get_secret_value())
+    of_database = secrets_of_url(settings.gateway.database_url.get_secret_value())
+    return (*(secret.get_secret_value() for secret in held if secret.get_secret_value()), *of_database)
+
+
+def _days_ms(days: int) -> int | None:
+    """0 keeps for ever."""
+    return days * DAY_MS if days else None
 
 
 def _app_policy(app: AppSettings) -> AppPolicy:

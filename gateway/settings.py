@@ -18,6 +18,7 @@ from gateway.settings_files import anchored, find_file
 from gateway.settings_model import (
     AppSettings,
     GatewaySettings,
+    RetentionSettings,
     ReturnsSettings,
     Settings,
     StewardSettings,
@@ -28,6 +29,7 @@ from gateway.settings_sources import declared_keys, gather, item_of
 __all__ = [
     "AppSettings",
     "GatewaySettings",
+    "RetentionSettings",
     "ReturnsSettings",
     "Settings",
     "SettingsError",

@@ -9,8 +9,16 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from gateway.settings_database import database_url_problem
 from gateway.settings_errors import Loc
-from gateway.settings_model import AppSettings, GatewaySettings, ReturnsSettings, Settings, StewardSettings
+from gateway.settings_model import (
+    AppSettings,
+    GatewaySettings,
+    RetentionSettings,
+    ReturnsSettings,
+    Settings,
+    StewardSettings,
+)
 
 PLACEHOLDERS = frozenset(
     {
@@ -33,6 +41,7 @@ PLACEHOLDERS = frozenset(
     }
 )
 HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?")
+LEAST_DAYS_OF_EVENTS = 7
 LATER = "is not available yet in this version"
 
 
@@ -45,6 +54,7 @@ def problems_of(settings: Settings, *, serving: bool) -> Iterator[tuple[Loc, str
     yield from _different_apps(settings.apps)
     yield from _steward(settings.steward)
     yield from _returns(settings.returns)
+    yield from _retention(settings.retention)
     if serving and not settings.apps:
         yield ("apps",), "there is no app: add one as [[apps]], or set LARK_APP_ID, LARK_APP_SECRET and the others"
 
@@ -91,8 +101,9 @@ def _gateway(gateway: GatewaySettings) -> Iterator[tuple[Loc, str]]:
         yield ("gateway", "operator_token"), "is still a placeholder: choose a long random one"
     if any(not HOST.fullmatch(host) for host in gateway.hosts):
         yield ("gateway", "hosts"), "holds what is no host name: it is like steward.example.org, without https://"
-    if gateway.database_url.get_secret_value():
-        yield ("gateway", "database_url"), f"{LATER}: leave it empty for SQLite in gateway.data_dir"
+    database_url = gateway.database_url.get_secret_value()
+    if database_url and (reason := database_url_problem(database_url)) is not None:
+        yield ("gateway", "database_url"), reason
     if gateway.data_dir.exists() and not gateway.data_dir.is_dir():
         yield ("gateway", "data_dir"), f"{gateway.data_dir} is not a folder"
 
@@ -157,6 +168,14 @@ def _different_apps(apps: tuple[AppSettings, ...]) -> Iterator[tuple[Loc, str]]:
 def _steward(steward: StewardSettings) -> Iterator[tuple[Loc, str]]:
     if steward.runtime != "rules":
         yield ("steward", "runtime"), f'"{steward.runtime}" {LATER}: use "rules"'
+
+
+def _retention(retention: RetentionSettings) -> Iterator[tuple[Loc, str]]:
+    for key, days in (("events_days", retention.events_days), ("set_aside_days", retention.set_aside_days)):
+        if 0 < days < LEAST_DAYS_OF_EVENTS:
+            yield ("retention", key), f"is less than {LEAST_DAYS_OF_EVENTS} days, for which an event may come again"
+    if retention.unproved_days and not 0 < retention.texts_days <= retention.unproved_days:
+        yield ("retention", "unproved_days"), "is less than texts_days: what waits for an operator is kept longer"
 
 
 def _returns(returns: ReturnsSettings) -> Iterator[tuple[Loc, str]]:

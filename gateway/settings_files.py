@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeGuard
 
+from gateway.settings_database import Database, database_of, database_url_problem
 from gateway.settings_errors import Problem, SettingsError
 
 PREFIX = "LARK_STEWARD__"
@@ -21,7 +22,7 @@ LARGEST_FILE = 1 << 20
 
 DATABASE_NAME = "steward.db"
 DEFAULT_DATA_DIR = ".lark-steward"
-SECTIONS = frozenset({"gateway", "apps", "steward", "returns"})
+SECTIONS = frozenset({"gateway", "apps", "steward", "returns", "retention"})
 GATEWAY_KEYS = frozenset({"host", "hosts", "port", "data_dir", "database_url", "operator_token"})
 
 
@@ -51,8 +52,8 @@ def read_file(file: Path) -> dict[str, object]:
         raise SettingsError((Problem(str(file), "", f"is not TOML: {error}"),)) from None
 
 
-def quick_database_path(config: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """The SQLite file that ``config`` and the environment lead to; None where only a full look at them can tell.
+def quick_database(config: Path | None, environ: Mapping[str, str]) -> Database | None:
+    """The database that ``config`` and the environment lead to; None where only a full look at them can tell.
 
     Raises ``SettingsError`` when the file cannot be read.
     """
@@ -65,9 +66,12 @@ def quick_database_path(config: Path | None, environ: Mapping[str, str]) -> Path
     if not here <= {f"{PREFIX}GATEWAY__{key.upper()}" for key in GATEWAY_KEYS}:
         return None
     data_dir = environ.get(f"{PREFIX}GATEWAY__DATA_DIR", gateway.get("data_dir", DEFAULT_DATA_DIR))
-    if not isinstance(data_dir, str) or gateway.get("database_url") or environ.get(f"{PREFIX}GATEWAY__DATABASE_URL"):
+    database_url = environ.get(f"{PREFIX}GATEWAY__DATABASE_URL", gateway.get("database_url", ""))
+    if not isinstance(data_dir, str) or not isinstance(database_url, str):
         return None
-    return anchored(file, Path(data_dir)) / DATABASE_NAME
+    if database_url and database_url_problem(database_url) is not None:
+        return None
+    return database_of(database_url, anchored(file, Path(data_dir)) / DATABASE_NAME)
 
 
 def anchored(file: Path | None, path: Path) -> Path:

@@ -7,10 +7,12 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from gateway.settings_database import Database, database_of
 from gateway.settings_files import DATABASE_NAME, DEFAULT_DATA_DIR
 
 Seconds: TypeAlias = Annotated[float, Field(strict=True, gt=0, le=30 * 86_400, allow_inf_nan=False)]
 SecondsFromZero: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=86_400, allow_inf_nan=False)]
+Days: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=36_500)]
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=100_000)]
 Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$")]
 EMPTY = SecretStr("")
@@ -33,7 +35,7 @@ class GatewaySettings(Section):
     """0 takes a free one."""
     data_dir: Path = Path(DEFAULT_DATA_DIR)
     database_url: SecretStr = EMPTY
-    """Empty: SQLite in ``data_dir``."""
+    """Empty: SQLite in ``data_dir``. Else ``postgresql://…``, which several gateways may share."""
     operator_token: SecretStr = EMPTY
 
 
@@ -91,6 +93,22 @@ class ReturnsSettings(Section):
     recalled_question: Literal["say_nothing", "answer_in_chat"] = "say_nothing"
 
 
+class RetentionSettings(Section):
+    """How many days what is over is kept; 0 keeps it for ever.
+
+    What is pending is kept anyway, and so are the facts and ids that prove deliveries and stop duplicates.
+    """
+
+    texts_days: Days = 90
+    """What was asked, said and answered, since the last fact of a request that is delivered or told to nobody."""
+    unproved_days: Days = 365
+    """The same of a request whose answer waits for an operator; afterwards it can no longer be sent anew."""
+    events_days: Days = 30
+    """Events that led to something or asked for nothing. At least 7."""
+    set_aside_days: Days = 90
+    """Events that were parked, late or an alarm, with what they said. At least 7."""
+
+
 class Settings(Section):
     """The whole configuration."""
 
@@ -98,11 +116,17 @@ class Settings(Section):
     apps: Annotated[tuple[AppSettings, ...], Field(max_length=100)] = ()
     steward: StewardSettings = StewardSettings()
     returns: ReturnsSettings = ReturnsSettings()
+    retention: RetentionSettings = RetentionSettings()
 
     @property
     def database_path(self) -> Path:
-        """The SQLite file."""
+        """The SQLite file, where the data is in one."""
         return self.gateway.data_dir / DATABASE_NAME
+
+    @property
+    def database(self) -> Database:
+        """Where the data is."""
+        return database_of(self.gateway.database_url.get_secret_value(), self.database_path)
 
     @property
     def operator_token_path(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import secrets
 import threading
 import time
@@ -47,3 +48,11 @@ class Ids:
 def environment() -> Mapping[str, str]:
     """The process's environment."""
     return os.environ
+
+
+def user_name() -> str:
+    """The operating system's name of the user that this process runs as; its number where it has none."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

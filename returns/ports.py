@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 from sqlalchemy import Connection
 
 from returns.decisions.document import Document
-from returns.ids import AppName, ChatId, IdempotencyKey, MessageId, Millis, SubjectId, ThreadId
+from returns.ids import AppName, ChatId, ChatKey, IdempotencyKey, MessageId, Millis, SubjectId, ThreadId
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -149,6 +149,8 @@ class Refused:
     code: int | None = None
     retry_after_ms: int | None = None
     log_id: str | None = None
+    chat_only: bool = False
+    """A limit of the one chat, not of the app."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +247,79 @@ class DeliveryProvider(Protocol):
         ...
 
 
+class Api(Enum):
+    """What the provider counts on its own, per app."""
+
+    SENDS = "sends"
+    """Messages sent."""
+    READS = "reads"
+    """Messages read one by one."""
+    LISTS = "lists"
+    """Pages of a history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What one call counts as."""
+
+    app: AppName
+    api: Api
+    chat: ChatKey | None = None
+    """The chat that a message goes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """One call may be made now; it is counted from here on."""
+
+    call: Call
+    start: Millis
+    """By the clock of the pacing."""
+    number: int = 0
+    """Tells the permits of one pacing apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """No call now; ask again after so many ms."""
+
+    ms: int
+
+
+class Pacing(Protocol):
+    """Keeps all calls of an app within the provider's limits, whoever makes them.
+
+    ``take`` raises ``StorageUnavailable`` when the database cannot be had; nothing else does: a call whose end is not
+    told counts for a while longer.
+    """
+
+    def room(self, app: AppName, api: Api) -> int | Wait:
+        """About how many calls may start now; a hint that costs nothing."""
+        ...
+
+    async def take(self, calls: Sequence[Call]) -> Sequence[Permit | Wait]:
+        """For each call, in order: a permit, which counts it, or how long to wait."""
+        ...
+
+    async def end(self, permit: Permit) -> None:
+        """The call ended just now, in whatever way."""
+        ...
+
+    async def give_back(self, permit: Permit) -> None:
+        """The call was not made."""
+        ...
+
+    async def pause(self, app: AppName, api: Api, wait_ms: int) -> None:
+        """The provider said that the app is over a limit: nobody calls it before."""
+        ...
+
+
 class Verdict(Enum):
     """May this be told along this route, now?"""
 
     ALLOWED = "allowed"
     REVOKED = "revoked"
-    """A grant was revoked or expired, the peer was stopped from telling."""
+    """A grant was revoked or expired, or the peer whose answer it is was removed."""
     ROUTE_GONE = "route_gone"
     """The bot was removed or the chat disbanded."""
     QUESTION_RECALLED = "question_recalled"

@@ -7,6 +7,10 @@ import socket
 
 import pytest
 
+from tests.support.databases import database, postgresql_server, told_loudly
+
+__all__ = ["database", "postgresql_server"]
+
 
 class BeyondLoopback(Exception):
     """A test tried to reach something that is not on this machine."""
@@ -36,3 +40,11 @@ def pytest_configure() -> None:
     """A shell's background job ignores SIGINT, and so would every process that a test starts and then interrupts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A database that was not tested is never left unsaid."""
+    said = told_loudly(terminalreporter.stats.get("skipped", []))
+    if said:
+        terminalreporter.section("A DATABASE WAS NOT TESTED", red=True, bold=True)
+        terminalreporter.write_line(said, red=True)

@@ -37,6 +37,7 @@ def reading(read: Reading) -> dict[str, object]:
         "previous": [_earlier(view, body) for view, body in read.previous],
         "result": None if read.body.result is None else dict(read.body.result),
         "cancel_requested": read.cancel_requested,
+        "no_longer_kept": read.body.pruned,
     }
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import click
 
-from gateway.cli.config_option import config_of, config_option
+from gateway.cli.config_option import config_option
+from gateway.cli.inbox_acts import ACTING
+from gateway.cli.inbox_settings import database_of
 from gateway.inbox.reading import EVENT_STATES, STATUSES
-
-if TYPE_CHECKING:
-    from gateway.settings import Settings
-
-WAIT_S = 60.0
 
 
 class DefaultGroup(click.Group):
@@ -39,20 +36,13 @@ def _leading_config(args: list[str]) -> int:
     return 1 if args[0].startswith("--config=") else 0
 
 
-class WaitCommand(click.Command):
-    """A command whose ``--wait`` may stand without a number, also before an argument."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give a bare ``--wait`` its default."""
-        return super().parse_args(ctx, [f"--wait={WAIT_S:g}" if arg == "--wait" else arg for arg in args])
-
-
 @click.group(cls=DefaultGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @config_option
 def inbox() -> None:
-    """Read requests with their assignment, assessment, work and delivery; look again at a delivery.
+    """Read requests with their assignment, assessment, work and delivery, and act on them.
 
-    Without a command: the newest requests.
+    Without a command: the newest requests. What acts is stored with your name and carried out by the gateway. Exit
+    codes: 0 done, 3 it still needs someone, 1 refused or no such request, 2 wrong usage.
     """
 
 
@@ -61,16 +51,30 @@ def inbox() -> None:
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True)
 @click.option("--cursor", help="Go on after a page.")
 @click.option("--all", "children", is_flag=True, help="Also requests of one peer to another.")
+@click.option("--needs-operator", is_flag=True, help="Only those that wait for you and are not snoozed.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @config_option
 @click.pass_context
 def list_command(
-    ctx: click.Context, status: str | None, limit: int, cursor: str | None, children: bool, as_json: bool
+    ctx: click.Context,
+    status: str | None,
+    limit: int,
+    cursor: str | None,
+    children: bool,
+    needs_operator: bool,
+    as_json: bool,
 ) -> None:
     """List requests, newest first."""
+    if status and needs_operator:
+        raise click.UsageError("--status and --needs-operator exclude each other.")
     from gateway.inbox.commands import list_requests
 
-    ctx.exit(list_requests(_database(ctx), status or "", limit, cursor, children=children, as_json=as_json))
+    database, chosen = database_of(ctx), status or ""
+    ctx.exit(
+        list_requests(
+            database, chosen, limit, cursor, children=children, needs_operator=needs_operator, as_json=as_json
+        )
+    )
 
 
 @inbox.command()
@@ -82,23 +86,7 @@ def show(ctx: click.Context, request_id: str, as_json: bool) -> None:
     """Show one request with everything that happened to it."""
     from gateway.inbox.commands import show_request
 
-    ctx.exit(show_request(_database(ctx), request_id, as_json=as_json))
-
-
-@inbox.command(cls=WaitCommand)
-@click.argument("request_id", metavar="ID")
-@click.option("--wait", type=click.FloatRange(0, 3600), metavar="[=SECONDS]", help="Wait for the gateway to look.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
-@config_option
-@click.pass_context
-def verify(ctx: click.Context, request_id: str, wait: float | None, as_json: bool) -> None:
-    """Have the gateway look again at a delivery that is not proved. It reads; nothing is sent.
-
-    Exit code 0: the delivery is proved; 3: it still needs someone; 1: there is no such request.
-    """
-    from gateway.inbox.verifying import verify_request
-
-    ctx.exit(verify_request(_settings(ctx), request_id, wait, as_json=as_json))
+    ctx.exit(show_request(database_of(ctx), request_id, as_json=as_json))
 
 
 @inbox.command()
@@ -112,28 +100,24 @@ def events(ctx: click.Context, state: str, limit: int, cursor: str | None, as_js
     """List events that were set aside, and why, newest first."""
     from gateway.inbox.commands import list_events
 
-    ctx.exit(list_events(_database(ctx), state, limit, cursor, as_json=as_json))
+    ctx.exit(list_events(database_of(ctx), state, limit, cursor, as_json=as_json))
 
 
-def _database(ctx: click.Context) -> Path:
-    """Where the database is, without checking what a reading command does not need."""
-    from gateway.settings_errors import SettingsError
-    from gateway.settings_files import quick_database_path
-    from gateway.system import environment
+@inbox.command()
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write into this file, not to stdout.")
+@click.option("--since", metavar="TIME", help="Only requests asked since then: 2d, 2026-05-01, …")
+@click.option("--json", "as_json", is_flag=True, help="Say what was written as JSON; needs --output.")
+@config_option
+@click.pass_context
+def export(ctx: click.Context, output: Path | None, since: str | None, as_json: bool) -> None:
+    """Write what happened, one JSON object a line: every fact, and the tables that the facts add up to.
 
-    try:
-        return quick_database_path(config_of(ctx), environment()) or _settings(ctx).database_path
-    except SettingsError as error:
-        click.echo(str(error), err=True)
-        ctx.exit(2)
+    No message, no provider's id and no answer is in it. Works while no gateway runs.
+    """
+    from gateway.inbox.exporting import export_file
+
+    ctx.exit(export_file(database_of(ctx), output, since, as_json=as_json))
 
 
-def _settings(ctx: click.Context) -> Settings:
-    from gateway.settings import SettingsError, load
-    from gateway.system import environment
-
-    try:
-        return load(config_of(ctx), environment())
-    except SettingsError as error:
-        click.echo(str(error), err=True)
-        ctx.exit(2)
+for acting_command in ACTING:
+    inbox.add_command(acting_command)

@@ -189,9 +189,11 @@ def remove(ctx: click.Context, name: str, force: bool, as_json: bool) -> None:
     from gateway.system import SystemClock
     from manager.ledger import peers as ledger
     from manager.ledger.departures import cancel_held
+    from manager.ledger.peers import PeerState
 
     def work(connection: Connection) -> tuple[str, int]:
         peer = _known(connection, name)
+        ledger.set_state(connection, peer.peer_id, PeerState.STOPPED)  # nothing new from here on, on any gateway
         held = ledger.open_requests(connection, peer.peer_id)
         if held and not force:
             fail(

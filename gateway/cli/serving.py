@@ -19,7 +19,7 @@ from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning
 from gateway.settings import Settings
 from providers.hosttools.workspaces import WorkspaceConflict, WorkspaceMissing
 from providers.lark.config import LarkAppInvalid
-from providers.storage.errors import DatabaseTooNew, UnsupportedDatabase
+from providers.storage.errors import DatabaseTooNew, ServerTooOld, UnsupportedDatabase
 from returns.ports import StorageUnavailable
 
 DONE, FAILED = 0, 1
@@ -37,6 +37,7 @@ CANNOT_START = (
     LarkAppInvalid,
     OperatorTokenUnusable,
     PortInUse,
+    ServerTooOld,
     StorageUnavailable,
     UnsupportedDatabase,
 )

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 
 from gateway.http.auth import Operator
 from gateway.http.errors import Handler
+from manager.service.retention import Pruned
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -43,6 +44,12 @@ class Metrics:
             buckets=BUCKETS,
             registry=self.registry,
         )
+        self._pruned = Counter(
+            "lark_steward_pruned_rows",
+            "Rows that retention forgot, by kind.",
+            ("kind",),
+            registry=self.registry,
+        )
         # The label sets are small; looking a child up by its labels each time is not.
         self._event = lru_cache(maxsize=512)(self._events.labels)
         self._request = lru_cache(maxsize=2048)(self._requests.labels)
@@ -56,6 +63,11 @@ class Metrics:
         """One more answered request; ``route`` is a pattern, never a path."""
         self._request(route, method if method in METHODS else "other", str(status)).inc()
         self._timer(route).observe(seconds)
+
+    def pruned(self, pruned: Pruned) -> None:
+        """What a run of retention forgot."""
+        for kind, rows in (("texts", pruned.texts), ("events", pruned.events), ("idempotency_keys", pruned.keys)):
+            self._pruned.labels(kind).inc(rows)
 
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""

@@ -1,4 +1,4 @@
-"""The operator's JSON: list and show requests, look again at a delivery, events that were set aside."""
+"""The operator's JSON: list and show requests, events that were set aside."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from gateway.http.errors import ApiError, json_response
 from gateway.http.paging import cursor, limit
 from gateway.inbox.asking import asking
 from gateway.inbox.items import Json
-from gateway.inbox.reading import EVENT_STATES, STATUSES, Ask, Listing, Page, get_item, list_events, list_requests
+from gateway.inbox.reading import EVENT_STATES, STATUSES, Ask, Listing, Page, list_events, list_requests
 from gateway.inbox.reading import show_request as show
-from returns.ids import SubjectId
-from returns.ledger.operators import look_again
-from returns.ledger.wakeups import RETURNS, announce
+from manager.ledger.operators import COMMANDS
+from returns.ledger.wakeups import REQUESTS, RETURNS, announce
 from returns.ports import Clock, Transactions
 
 T = TypeVar("T")
@@ -43,15 +42,17 @@ class InboxApi:
         return [
             web.get("/api/v1/inbox", self.list),
             web.get("/api/v1/inbox/{id}", self.show),
-            web.post("/api/v1/inbox/{id}/verify", self.verify),
             web.get("/api/v1/events", self.events),
             web.post("/api/v1/wakeup", self.wake_up),
         ]
 
     async def list(self, request: web.Request) -> web.Response:
-        """``GET /api/v1/inbox?status=&all=&cursor=&limit=``: newest first."""
+        """``GET /api/v1/inbox?status=&needs_operator=&all=&cursor=&limit=``: newest first."""
         self._operator.require(request)
-        listing = Listing(_one_of(request, "status", STATUSES), _flag(request, "all"))
+        at = self._clock.now() if _flag(request, "needs_operator") else None
+        listing = Listing(_one_of(request, "status", STATUSES), _flag(request, "all"), at)
+        if listing.status and at is not None:
+            raise ApiError(400, "invalid_request", "status and needs_operator exclude each other.", "needs_operator")
         size, position = limit(request), self._position(request, listing.key)
         page = await self._read(lambda ask: list_requests(ask, listing, position, size))
         return self._page(page, listing.key)
@@ -61,18 +62,6 @@ class InboxApi:
         self._operator.require(request)
         request_id = _id(request)
         return json_response(_found(await self._read(lambda ask: show(ask, request_id))))
-
-    async def verify(self, request: web.Request) -> web.Response:
-        """``POST /api/v1/inbox/{id}/verify``: look again at what is not proved; reads only, sends nothing."""
-        self._operator.require(request)
-        request_id, now = _id(request), self._clock.now()
-
-        def work(connection: Connection) -> tuple[bool, Json | None]:
-            looking = look_again(connection, SubjectId(request_id), now)
-            return looking, get_item(asking(connection), request_id)
-
-        looking, item = await self._transactions.run(work)
-        return json_response({"looking": looking, "item": _found(item)}, 202 if looking else 200)
 
     async def events(self, request: web.Request) -> web.Response:
         """``GET /api/v1/events?state=parked|late|alarm&cursor=&limit=``: what was set aside, newest first."""
@@ -84,9 +73,14 @@ class InboxApi:
         return self._page(page, key)
 
     async def wake_up(self, request: web.Request) -> web.Response:
-        """``POST /api/v1/wakeup``: a command wrote something for the pump into the database."""
+        """``POST /api/v1/wakeup``: a command wrote something for us into the database."""
         self._operator.require(request)
-        await self._transactions.run(lambda connection: announce(connection, RETURNS))
+
+        def ring(connection: Connection) -> None:
+            for topic in (RETURNS, COMMANDS, REQUESTS):
+                announce(connection, topic)
+
+        await self._transactions.run(ring)
         return json_response({"rung": True}, 202)
 
     async def _read(self, work: Callable[[Ask], T]) -> T:

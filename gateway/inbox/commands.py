@@ -6,17 +6,18 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TypeVar, cast
 
 import click
 
 from gateway.inbox import positions, reading
+from gateway.inbox.database_reading import reading as reading_database
 from gateway.inbox.file_reading import NoInbox
-from gateway.inbox.file_reading import reading as reading_file
 from gateway.inbox.items import Json
 from gateway.inbox.reading import Ask, Listing, Page
 from gateway.inbox.terminal import Cell, safe, table
+from gateway.settings_database import Database
+from gateway.system import SystemClock
 
 T = TypeVar("T")
 
@@ -32,9 +33,18 @@ COLOURS = {
 }
 
 
-def list_requests(database: Path, status: str, limit: int, cursor: str | None, *, children: bool, as_json: bool) -> int:
+def list_requests(
+    database: Database,
+    status: str,
+    limit: int,
+    cursor: str | None,
+    *,
+    children: bool,
+    needs_operator: bool = False,
+    as_json: bool,
+) -> int:
     """Print a page of requests."""
-    listing = Listing(status, children)
+    listing = Listing(status, children, SystemClock().now() if needs_operator else None)
     page = _read(
         database,
         lambda ask: reading.list_requests(ask, listing, _position(listing.key, cursor), limit),
@@ -51,7 +61,7 @@ def list_requests(database: Path, status: str, limit: int, cursor: str | None, *
     return DONE
 
 
-def list_events(database: Path, state: str, limit: int, cursor: str | None, *, as_json: bool) -> int:
+def list_events(database: Database, state: str, limit: int, cursor: str | None, *, as_json: bool) -> int:
     """Print a page of events that were set aside."""
     key = f"events:{state}"
     page = _read(database, lambda ask: reading.list_events(ask, state, _position(key, cursor), limit), as_json=as_json)
@@ -68,7 +78,7 @@ def list_events(database: Path, state: str, limit: int, cursor: str | None, *, a
     return DONE
 
 
-def show_request(database: Path, request_id: str, *, as_json: bool) -> int:
+def show_request(database: Database, request_id: str, *, as_json: bool) -> int:
     """Print one request with its timeline."""
     found = _read(database, lambda ask: [reading.show_request(ask, request_id)], as_json=as_json)
     if found is None:
@@ -80,6 +90,9 @@ def show_request(database: Path, request_id: str, *, as_json: bool) -> int:
         print_json(item)
         return DONE
     print_item(item)
+    found_too = cast("list[Json]", item["candidates"])
+    if found_too:
+        click.echo("candidates   " + "; ".join(f"{each['number']}: {each['sent_at']}" for each in found_too))
     click.echo()
     for fact in cast("list[Json]", item["timeline"]):
         detail = cast("Json", fact["detail"])
@@ -108,6 +121,8 @@ def print_item(item: Json) -> None:
     click.echo(
         "delivery     " + click.style(status, fg=COLOURS.get(status)) + (f" ({', '.join(more)})" if more else "")
     )
+    if item["snoozed_until"]:
+        click.echo(f"snoozed      until {shown(item['snoozed_until'])}")
     click.echo(f"next         {shown(item['next'])}")
 
 
@@ -125,10 +140,10 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         click.echo("(nothing)")
 
 
-def fail(code: str, message: str, *, as_json: bool) -> int:
+def fail(code: str, message: str, *, as_json: bool, field: str | None = None) -> int:
     """Say what went wrong, on the error output; with JSON also as JSON on the output."""
     if as_json:
-        print_json({"error": {"code": code, "message": message, "field": None}})
+        print_json({"error": {"code": code, "message": message, "field": field}})
     click.echo(f"manager-inbox: {message}", err=True)
     return FAILED
 
@@ -164,9 +179,9 @@ def _line(item: Json) -> list[Cell]:
     ]
 
 
-def _read(database: Path, work: Callable[[Ask], T], *, as_json: bool) -> T | None:
+def _read(database: Database, work: Callable[[Ask], T], *, as_json: bool) -> T | None:
     try:
-        with reading_file(database) as ask:
+        with reading_database(database) as ask:
             return work(ask)
     except (NoInbox, positions.NoSuchPosition) as error:
         fail(error.code, str(error), as_json=as_json)

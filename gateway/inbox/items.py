@@ -12,6 +12,8 @@ from manager.decisions.assignment import Assignment
 from manager.decisions.moments import iso
 from manager.decisions.turn import TurnState
 from manager.decisions.work import Work
+from returns.decisions.bodies import from_json
+from returns.decisions.fingerprint import visible
 from returns.delivery import Error, State
 from returns.ids import Millis
 
@@ -19,6 +21,8 @@ Row: TypeAlias = Mapping[str, object]
 Json: TypeAlias = dict[str, object]
 
 HIDDEN_QUESTION = "(private)"
+PRUNED_QUESTION = "(no longer kept)"
+FIRST_WORDS = 80
 ABSENT = "absent"
 NO_ANSWER: Json = {
     "status": ABSENT,
@@ -37,7 +41,7 @@ def item(row: Row, *, chinese: bool = False) -> Json:
     return {
         "request_id": row["request_id"],
         "conversation": row["conversation_id"],
-        "question": HIDDEN_QUESTION if row["private"] else row["question"],
+        "question": _question(row),
         "asked_at": moment(row["asked_at"]),
         "receiver": receiver,
         "assignment": row["assignment"],
@@ -49,6 +53,7 @@ def item(row: Row, *, chinese: bool = False) -> Json:
         "revision": row["revision"],
         "late": bool(row["late"]),
         "parent": row["parent_id"],
+        "snoozed_until": moment(row["snoozed_until"]),
     }
 
 
@@ -114,6 +119,18 @@ def return_fact(row: Row) -> Json:
     }
 
 
+def candidate(row: Row, *, private: bool) -> Json:
+    """A message that could be the answer: our own words, by their beginning, and no id."""
+    document = text(row["document"])
+    words = "" if document is None else visible(from_json(document))[:FIRST_WORDS]
+    return {
+        "number": row["number"],
+        "part": number(row["position"]) + 1,
+        "sent_at": moment(row["sent_at"]),
+        "text": HIDDEN_QUESTION if private else words,
+    }
+
+
 def moment(value: object) -> str | None:
     """Milliseconds as UTC, ISO 8601; None stays None."""
     return None if value is None else iso(Millis(number(value)))
@@ -127,6 +144,12 @@ def text(value: object) -> str | None:
 def number(value: object) -> int:
     """A column of whole numbers."""
     return value if isinstance(value, int) else int(str(value))
+
+
+def _question(row: Row) -> object:
+    if row["private"]:
+        return HIDDEN_QUESTION
+    return row["question"] if row["pruned_at"] is None else PRUNED_QUESTION
 
 
 def _detail(row: Row) -> Json:

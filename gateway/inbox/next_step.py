@@ -57,12 +57,33 @@ class Next(Enum):
         "It may have been sent, and the chat cannot be read: reading is tried again; check the app's scopes."
     )
     PROVED = "Nothing: the answer was read back and is proved."
-    LOOK = "Look into the chat: the answer may be there or not. To look again by machine: manager-inbox verify."
-    LOOK_DIFFERENT = "Look into the chat: what is there is not what was sent, or was taken back."
-    LOOK_SEVERAL = "Look into the chat: several messages could be this answer."
-    NO_AUTHORITY = "Nothing is told any more: the right to tell it there was revoked."
-    GONE = "Nothing can be sent: the chat or the question is gone, or the bot is not in it. Tell the asker yourself."
-    REFUSED = "Lark refused it for good: see the error, and tell the asker yourself."
+    LOOK = (
+        "Look into the chat. To look by machine: manager-inbox verify; if it is there: manager-inbox found; "
+        "if it is not: manager-inbox resend."
+    )
+    LOOK_DIFFERENT = (
+        "Look into the chat: what is there is not what was sent, or was taken back. To name another message: "
+        "manager-inbox found; to have it told anew: manager-inbox resend."
+    )
+    LOOK_SEVERAL = (
+        "Look into the chat: several messages could be this answer. manager-inbox verify lists them; "
+        "say which one: manager-inbox found."
+    )
+    LOOK_UNREADABLE = (
+        "Look into the chat, which cannot be read by machine: check the app's scopes, then manager-inbox verify."
+    )
+    NO_AUTHORITY = (
+        "Nothing is told any more: the right to tell it there was revoked. To close it: manager-inbox cancel; "
+        "once it is granted again: manager-inbox resend."
+    )
+    GONE = (
+        "Nothing can be sent: the chat or the question is gone, or the bot is not in it. Tell the asker yourself, "
+        "then manager-inbox cancel; if the bot is back there: manager-inbox resend."
+    )
+    REFUSED = (
+        "Lark refused it for good: see the error. Once that is cured: manager-inbox resend; "
+        "else tell the asker yourself, then manager-inbox cancel."
+    )
     REPLACED = "Nothing: it was replaced or taken back before it was sent."
 
 
@@ -92,12 +113,27 @@ CHINESE: dict[Next, str] = {
     Next.SEARCHING: "可能已发出：正在读聊天记录查找，不会重发。",
     Next.READING_FAILS: "可能已发出，但读不到聊天记录：会再读；请检查应用权限。",
     Next.PROVED: "无需处理：答复已读回并证实。",
-    Next.LOOK: "请到聊天里看：答复可能在，也可能不在。让机器再查一次：manager-inbox verify。",
-    Next.LOOK_DIFFERENT: "请到聊天里看：那里的内容与发出的不同，或已被撤回。",
-    Next.LOOK_SEVERAL: "请到聊天里看：有几条消息都可能是这个答复。",
-    Next.NO_AUTHORITY: "不再告知：在那里告知的权限已被收回。",
-    Next.GONE: "发不出去：聊天或问题已不在，或机器人不在其中。请自行告诉提问者。",
-    Next.REFUSED: "飞书最终拒绝：请看错误，并自行告诉提问者。",
+    Next.LOOK: (
+        "请到聊天里看。让机器再查：manager-inbox verify；若在：manager-inbox found；若不在：manager-inbox resend。"
+    ),
+    Next.LOOK_DIFFERENT: (
+        "请到聊天里看：那里的内容与发出的不同，或已被撤回。"
+        "指明另一条：manager-inbox found；重新告知：manager-inbox resend。"
+    ),
+    Next.LOOK_SEVERAL: (
+        "请到聊天里看：有几条消息都可能是这个答复。manager-inbox verify 会列出；指明哪一条：manager-inbox found。"
+    ),
+    Next.LOOK_UNREADABLE: "请到聊天里看，机器读不到那里：请检查应用权限，再用 manager-inbox verify。",
+    Next.NO_AUTHORITY: (
+        "不再告知：在那里告知的权限已被收回。了结：manager-inbox cancel；重新授权后：manager-inbox resend。"
+    ),
+    Next.GONE: (
+        "发不出去：聊天或问题已不在，或机器人不在其中。请自行告诉提问者，再用 manager-inbox cancel；"
+        "机器人若已回去：manager-inbox resend。"
+    ),
+    Next.REFUSED: (
+        "飞书最终拒绝：请看错误。解决之后：manager-inbox resend；否则自行告诉提问者，再用 manager-inbox cancel。"
+    ),
     Next.REPLACED: "无需处理：发送之前已被替换或撤回。",
 }
 
@@ -203,6 +239,7 @@ UNPROVED: dict[Error | None, Next] = {
     Error.PROVIDER_MESSAGE_RECALLED: Next.LOOK_DIFFERENT,
     Error.PROVIDER_MESSAGE_MISSING: Next.LOOK_DIFFERENT,
     Error.AMBIGUOUS_MATCH: Next.LOOK_SEVERAL,
+    Error.PROVIDER_VERIFICATION_UNAVAILABLE: Next.LOOK_UNREADABLE,
     Error.RETURN_AUTHORIZATION_UNAVAILABLE: Next.NO_AUTHORITY,
 }
 ENDS: dict[Error | None, Next] = {

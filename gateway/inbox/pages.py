@@ -13,16 +13,21 @@ from gateway.http.auth import Operator
 from gateway.http.cursors import Cursors
 from gateway.http.errors import ApiError
 from gateway.http.paging import cursor
+from gateway.inbox.acts_in import kind_named
 from gateway.inbox.asking import asking
 from gateway.inbox.language import wants_chinese
+from gateway.inbox.outcome_words import WAITING, say
 from gateway.inbox.page_words import words
+from gateway.inbox.possible import possible
 from gateway.inbox.reading import STATUSES, Ask, Listing, list_requests, show_request
-from returns.ports import StorageUnavailable, Transactions
+from manager.decisions.operators import Kind, Outcome
+from returns.ports import Clock, StorageUnavailable, Transactions
 
 T = TypeVar("T")
 
 FOLDER = Path(__file__).parent / "templates"
 PAGE_SIZE = 20
+NEEDS = "needs_operator"
 CALLER = "operator"
 LONGEST_TOKEN = 1_000
 SECURITY: Mapping[str, str] = {
@@ -38,10 +43,11 @@ SECURITY: Mapping[str, str] = {
 class InboxPages:
     """``/inbox`` and under it; ``/`` leads there. Who is not signed in sees a form for the operator's token only."""
 
-    def __init__(self, transactions: Transactions, operator: Operator, cursors: Cursors) -> None:
+    def __init__(self, transactions: Transactions, operator: Operator, cursors: Cursors, clock: Clock) -> None:
         self._transactions = transactions
         self._operator = operator
         self._cursors = cursors
+        self._clock = clock
         self._templates = Environment(
             loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, auto_reload=False
         )
@@ -74,9 +80,10 @@ class InboxPages:
         if not self._operator.is_operator(request):
             return self._form(request, 401)
         status = request.query.get("status", "")
+        needs = status == NEEDS
         if status not in STATUSES:
             status = ""
-        listing, chinese = Listing(status), _chinese(request)
+        listing, chinese = Listing(status, needs_operator_at=self._clock.now() if needs else None), _chinese(request)
         try:
             given = cursor(request)
             position = None if given is None else self._cursors.decode(CALLER, listing.key, given)
@@ -87,21 +94,58 @@ class InboxPages:
             return self._render(request, "trouble.html", 503)
         following = page.next_position
         older = None if following is None else self._cursors.encode(CALLER, listing.key, following)
-        return self._render(request, "list.html", 200, items=page.items, older=older, chosen=status, statuses=STATUSES)
+        return self._render(
+            request,
+            "list.html",
+            200,
+            items=page.items,
+            older=older,
+            chosen=NEEDS if needs else status,
+            statuses=STATUSES,
+            needs=NEEDS,
+        )
 
     async def show(self, request: web.Request) -> web.Response:
         """One request with its timeline."""
         self._operator.check_host(request)
         if not self._operator.is_operator(request):
             return self._form(request, 401)
-        request_id, chinese = request.match_info["id"], _chinese(request)
+        return await self.shown(request, request.match_info["id"], 200, done=_done(request))
+
+    async def shown(
+        self,
+        request: web.Request,
+        request_id: str,
+        status: int,
+        *,
+        done: str = "",
+        refused: str = "",
+        revealed: Mapping[str, object] | None = None,
+    ) -> web.Response:
+        """A request's page, with what came of a command, and what it revealed."""
+        chinese = _chinese(request)
         try:
             item = await self._read(lambda ask: show_request(ask, request_id, chinese=chinese))
         except StorageUnavailable:
-            return self._render(request, "trouble.html", 503)
+            return self.trouble(request)
         if item is None:
-            return self._render(request, "unknown.html", 404)
-        return self._render(request, "show.html", 200, item=item)
+            return self.unknown(request)
+        acts = {kind.value: kind.value in possible(item) for kind in Kind}
+        return self._render(
+            request, "show.html", status, item=item, acts=acts, done=done, refused=refused, revealed=revealed
+        )
+
+    def sign_in_form(self, request: web.Request) -> web.Response:
+        """What who is not signed in sees."""
+        return self._form(request, 401)
+
+    def unknown(self, request: web.Request) -> web.Response:
+        """There is no such request."""
+        return self._render(request, "unknown.html", 404)
+
+    def trouble(self, request: web.Request) -> web.Response:
+        """The database cannot be read."""
+        return self._render(request, "trouble.html", 503)
 
     async def sign_in(self, request: web.Request) -> web.Response:
         """Take the token and give a cookie for it."""
@@ -134,6 +178,15 @@ class InboxPages:
             words=words(chinese=chinese), lang="zh" if chinese else "en", **values
         )
         return web.Response(text=text, status=status, content_type="text/html", headers=dict(SECURITY))
+
+
+def _done(request: web.Request) -> str:
+    """What the command that led here came to, as a sentence."""
+    kind, outcome = kind_named(request.query.get("done", "")), request.query.get("outcome", "")
+    known = next((each for each in Outcome if each.value == outcome), None)
+    if kind is None or (known is None and (outcome or kind not in WAITING)):
+        return ""
+    return say(kind, known, chinese=_chinese(request))
 
 
 def _chinese(request: web.Request) -> bool:

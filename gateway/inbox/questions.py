@@ -1,7 +1,7 @@
 """The questions to the database: portable SQL with named parameters, one text each.
 
-Lists first pick the sequence numbers of one page, by the index that fits what is asked for, and then fetch the rest of
-those few rows. What is rare is picked by its status; what most requests have is met soon on the way from the newest.
+Lists first pick the sequence numbers of one page, by the index that has just these in the list's own order, and then
+fetch the rest of those few rows: a page costs the same however many requests are stored.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Final
 _ITEM: Final = """
 SELECT r.seq, r.request_id, r.conversation_id, r.private, r.asked_at, r.revision, r.language, r.late, r.intent, r.depth,
        r.parent_id, sender.name AS sender, receiver.name AS receiver,
-       CASE WHEN r.private THEN NULL ELSE SUBSTR(b.question, 1, 200) END AS question,
+       CASE WHEN r.private THEN NULL ELSE SUBSTR(b.question, 1, 200) END AS question, b.pruned_at,
        v.assignment, v.assessment, v.work,
        a.status, a.error, a.verification, a.parts, a.delivered_parts, a.attempts, a.delivered_at, a.needs_operator,
-       t.state AS turn
+       t.state AS turn, s.until AS snoozed_until
 FROM requests r
 JOIN revisions v ON v.request_id = r.request_id AND v.revision = r.revision
 JOIN revision_bodies b ON b.request_id = r.request_id AND b.revision = r.revision
@@ -22,6 +22,7 @@ LEFT JOIN peers receiver ON receiver.peer_id = v.receiver
 LEFT JOIN peers sender ON sender.peer_id = r.from_peer
 LEFT JOIN answers a ON a.subject_id = r.request_id AND a.revision = r.revision
 LEFT JOIN turns t ON t.request_id = r.request_id AND t.revision = r.revision
+LEFT JOIN snoozes s ON s.request_id = r.request_id
 """
 
 _PICKED: Final = """
@@ -42,30 +43,41 @@ NEWEST: Final = _page("""
 """)
 """The newest requests: ``before`` (a sequence number), ``children`` (0 or 1), ``limit``."""
 
-BY_COMMON_STATUS: Final = _page("""
-    SELECT r.seq FROM requests r
-    WHERE r.seq < :before AND (:children = 1 OR r.parent_id IS NULL)
-      AND EXISTS (SELECT 1 FROM answers a
-                  WHERE a.subject_id = r.request_id AND a.revision = r.revision AND a.status = :status)
-    ORDER BY r.seq DESC LIMIT :limit
-""")
-"""As ``NEWEST``, of a delivery ``status`` that most requests come to."""
-
-BY_RARE_STATUS: Final = _page("""
-    SELECT r.seq FROM answers a
+BY_STATUS: Final = _page("""
+    SELECT a.place AS seq FROM answers a
     JOIN requests r ON r.request_id = a.subject_id AND r.revision = a.revision
-    WHERE a.status = :status AND r.seq < :before AND (:children = 1 OR r.parent_id IS NULL)
-    ORDER BY r.seq DESC LIMIT :limit
+    WHERE a.status = :status AND a.place < :before AND (:children = 1 OR r.parent_id IS NULL)
+    ORDER BY a.place DESC LIMIT :limit
 """)
-"""As ``NEWEST``, of a delivery ``status`` that few requests have at a time."""
+"""As ``NEWEST``, of a delivery ``status``."""
 
 ABSENT: Final = _page("""
-    SELECT r.seq FROM requests r
-    WHERE r.seq < :before AND (:children = 1 OR r.parent_id IS NULL)
-      AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.subject_id = r.request_id AND a.revision = r.revision)
-    ORDER BY r.seq DESC LIMIT :limit
+    SELECT seq FROM (
+        SELECT seq FROM (
+            SELECT r.seq FROM requests r
+            WHERE r.unanswered = 1 AND r.seq < :before ORDER BY r.seq DESC LIMIT :limit
+        ) asked
+        UNION ALL
+        SELECT seq FROM (
+            SELECT r.seq FROM requests r
+            WHERE r.unanswered = 2 AND :children = 1 AND r.seq < :before ORDER BY r.seq DESC LIMIT :limit
+        ) of_peers
+    ) together
+    ORDER BY seq DESC LIMIT :limit
 """)
 """As ``NEWEST``, of those that have no answer yet."""
+
+NEEDS_OPERATOR: Final = _page("""
+    SELECT r.seq FROM answers a
+    JOIN requests r ON r.request_id = a.subject_id AND r.revision = a.revision
+    JOIN revisions v ON v.request_id = r.request_id AND v.revision = r.revision
+    LEFT JOIN snoozes s ON s.request_id = r.request_id
+    WHERE a.status IN ('explicit_unverified', 'undeliverable', 'retry_pending') AND a.needs_operator
+      AND v.work <> 'cancelled' AND (s.until IS NULL OR s.until <= :now)
+      AND r.seq < :before AND (:children = 1 OR r.parent_id IS NULL)
+    ORDER BY r.seq DESC LIMIT :limit
+""")
+"""As ``NEWEST``, of those that wait for an operator and are not snoozed at ``now``."""
 
 ONE: Final = "".join((_ITEM, "WHERE r.request_id = :request"))
 """One request by its id: ``request``."""
@@ -77,6 +89,17 @@ CHILDREN: Final = """
 SELECT r.request_id FROM requests r WHERE r.parent_id = :request ORDER BY r.seq LIMIT :limit
 """
 """The children of ``request``, oldest first."""
+
+CANDIDATES: Final = """
+SELECT c.number, c.sent_at, p.position, b.document, r.private FROM answers a
+JOIN requests r ON r.request_id = a.subject_id AND r.revision = a.revision
+JOIN parts p ON p.return_id = a.return_id AND p.state IN ('explicit_unverified', 'verification_required')
+JOIN part_candidates c ON c.part_id = p.part_id
+LEFT JOIN part_bodies b ON b.part_id = p.part_id
+WHERE a.subject_id = :request
+ORDER BY p.position, c.number LIMIT :limit
+"""
+"""The messages that could be the answer of ``request``."""
 
 FACTS: Final = """
 SELECT f.at, f.fact, f.detail, f.revision FROM facts f WHERE f.request_id = :request ORDER BY f.seq LIMIT :limit

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gateway.inbox import questions
-from gateway.inbox.items import ABSENT, Json, Row, event, fact, item, number, return_fact, text
+from gateway.inbox.items import ABSENT, Json, Row, candidate, event, fact, item, number, return_fact, text
 from returns.delivery import State
+from returns.ids import Millis
 
 Ask: TypeAlias = Callable[[str, Mapping[str, object]], Sequence[Row]]
 """Answers one SQL text with named parameters; all rows at once."""
@@ -23,6 +24,7 @@ BEGINNING = (1 << 63) - 1
 MOST_FACTS = 5_000
 MOST_CHILDREN = 1_000
 MOST_ANCESTORS = 100
+MOST_CANDIDATES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,14 @@ class Listing:
 
     status: str = ""
     children: bool = False
+    needs_operator_at: Millis | None = None
+    """Only what waits for an operator and is not snoozed at this moment, whatever its status."""
 
     @property
     def key(self) -> str:
         """What a cursor of this list is bound to."""
-        return f"inbox:{self.status}:{int(self.children)}"
+        status = self.status if self.needs_operator_at is None else "needs_operator"
+        return f"inbox:{status}:{int(self.children)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,11 @@ def list_requests(ask: Ask, listing: Listing, position: str | None, limit: int, 
     """A page of requests, after ``position``."""
     before = BEGINNING if position is None else int(position)
     parameters: dict[str, object] = {"before": before, "children": int(listing.children), "limit": limit + 1}
-    if listing.status and listing.status != ABSENT:
+    if listing.needs_operator_at is not None:
+        parameters["now"] = listing.needs_operator_at
+    elif listing.status and listing.status != ABSENT:
         parameters["status"] = listing.status
-    rows = ask(_question(listing.status), parameters)
+    rows = ask(_question(listing), parameters)
     return Page([item(row, chinese=chinese) for row in rows[:limit]], _position(rows, limit))
 
 
@@ -86,8 +93,15 @@ def show_request(ask: Ask, request: str, *, chinese: bool = False) -> Json | Non
         ],
         "depth": row["depth"],
     }
+    shown["candidates"] = candidates(ask, request)
     shown["timeline"] = timeline(ask, request)
     return shown
+
+
+def candidates(ask: Ask, request: str) -> list[Json]:
+    """The messages of which reading cannot tell whether they are the answer, numbered as ``found`` takes them."""
+    rows = ask(questions.CANDIDATES, {"request": request, "limit": MOST_CANDIDATES})
+    return [candidate(row, private=bool(row["private"])) for row in rows]
 
 
 def timeline(ask: Ask, request: str) -> list[Json]:
@@ -106,12 +120,12 @@ def timeline(ask: Ask, request: str) -> list[Json]:
     return merged
 
 
-def _question(status: str) -> str:
-    if not status:
+def _question(listing: Listing) -> str:
+    if listing.needs_operator_at is not None:
+        return questions.NEEDS_OPERATOR
+    if not listing.status:
         return questions.NEWEST
-    if status == ABSENT:
-        return questions.ABSENT
-    return questions.BY_COMMON_STATUS if status == State.DELIVERED.value else questions.BY_RARE_STATUS
+    return questions.ABSENT if listing.status == ABSENT else questions.BY_STATUS
 
 
 def _position(rows: Sequence[Row], limit: int) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, or_, select, update
 
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import chats
@@ -83,11 +83,12 @@ def find_or_create(
 
 def enter(connection: Connection, chat: Chat, state: ChatState, at: Millis) -> bool:
     """Note where the bot stands since ``at``; an older event than the last one changes nothing (False)."""
-    if chat.state_at is not None and at < chat.state_at:
-        return False
-    values = {"state": state.value, "state_at": at}
-    connection.execute(update(chats).where(chats.c.chat_ref == chat.chat_ref).values(**values))
-    return True
+    entered = connection.execute(
+        update(chats)
+        .where(chats.c.chat_ref == chat.chat_ref, or_(chats.c.state_at.is_(None), chats.c.state_at <= at))
+        .values(state=state.value, state_at=at)
+    )
+    return entered.rowcount == 1
 
 
 def learn_external(connection: Connection, chat_ref: str, *, external: bool) -> None:

@@ -24,6 +24,11 @@ _FIND: Final = Prepared(
 _CHAT_OF: Final = Prepared(
     select(conversations.c.chat_ref).where(conversations.c.conversation_id == bindparam("conversation"))
 )
+_OF_ID: Final = select(conversations.c.conversation_id).where(
+    conversations.c.conversation_id == bindparam("conversation")
+)
+_LOCK: Final = Prepared(_OF_ID.with_for_update())
+_TRY_LOCK: Final = Prepared(_OF_ID.with_for_update(skip_locked=True))
 _ANSWERED: Final = Prepared(
     update(conversations)
     .where(conversations.c.conversation_id == bindparam("conversation"), conversations.c.answered_at.is_(None))
@@ -74,6 +79,16 @@ def chat_of(connection: Connection, conversation: ConversationId) -> str | None:
     """The shown name of a conversation's chat."""
     row = _CHAT_OF.first(connection, {"conversation": conversation})
     return None if row is None else cast("str", row["chat_ref"])
+
+
+def lock(connection: Connection, conversation: ConversationId) -> None:
+    """Keep other gateways out of the conversation until the transaction ends: of its turns, and of its first grant."""
+    _LOCK.first(connection, {"conversation": conversation})
+
+
+def try_lock(connection: Connection, conversation: ConversationId) -> bool:
+    """As ``lock``, without waiting: False when another gateway is in it at this moment."""
+    return _TRY_LOCK.first(connection, {"conversation": conversation}) is not None
 
 
 def mark_answered(connection: Connection, conversation: ConversationId, now: Millis) -> None:

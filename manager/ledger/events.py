@@ -72,7 +72,9 @@ _NUMBERS: Final = {
     "sqlite": Prepared(select((func.coalesce(func.max(events.c.seq), 0) + 1).label("seq"))),
     "postgresql": Prepared(select(func.nextval(func.pg_get_serial_sequence("events", "seq")).label("seq"))),
 }
-_STATE: Final = Prepared(select(events.c.state).where(events.c.seq == bindparam("seq")))
+_OF_SEQ: Final = select(events.c.state).where(events.c.seq == bindparam("seq"))
+_STATE: Final = Prepared(_OF_SEQ)
+_LOCKED: Final = Prepared(_OF_SEQ.with_for_update())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,9 @@ def claim(connection: Connection, app: AppName, keys: Sequence[str], taken: Clai
 
 def claim_all(connection: Connection, wanted: Sequence[tuple[AppName, str, Claim]], now: Millis) -> bool:
     """As ``claim``, for keys of several events."""
-    rows = [
+    rows = [  # in one order everywhere, so that two gateways that take the same events do not wait for each other
         {"app": app, "key": one, "seq": taken.seq, "body_digest": taken.body_digest, "at": now}
-        for app, one, taken in wanted
+        for app, one, taken in sorted(wanted, key=lambda each: each[:2])
     ]
     return not rows or _TAKE[connection.dialect.name].run_many(connection, rows) == len(rows)
 
@@ -200,17 +202,17 @@ def drop_body(connection: Connection, seq: int) -> None:
 
 
 def is_held(connection: Connection, seq: int) -> bool:
-    """Whether the event still waits to be judged again."""
-    return _state(connection, seq) is EventState.HELD
+    """Whether the event still waits to be judged again; locks it, so that one gateway alone judges it."""
+    return _state(_LOCKED, connection, seq) is EventState.HELD
 
 
 def was_late(connection: Connection, seq: int) -> bool:
     """Whether the event came late."""
-    return _state(connection, seq) is EventState.LATE
+    return _state(_STATE, connection, seq) is EventState.LATE
 
 
-def _state(connection: Connection, seq: int) -> EventState | None:
-    row = _STATE.first(connection, {"seq": seq})
+def _state(query: Prepared, connection: Connection, seq: int) -> EventState | None:
+    row = query.first(connection, {"seq": seq})
     return None if row is None else EventState(row["state"])
 
 

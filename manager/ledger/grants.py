@@ -15,6 +15,7 @@ from sqlalchemy.sql import Select
 
 from manager.decisions.decision import Audience
 from manager.ids import ConversationId, GrantId
+from manager.ledger import conversations
 from manager.ledger.tables import grants
 from returns.ids import AppName, Millis
 from returns.ledger.prepared import Prepared, Row
@@ -115,6 +116,7 @@ def admit(
 ) -> None:
     """Store that policy admits a conversation, once: where any grant ever spoke of it, nothing is written."""
     principal = f"{_STEWARD}{app}"
+    conversations.lock(connection, conversation_id)  # another gateway may be admitting it
     asked = {"conversation": conversation_id, "chat": _covering(conversation_id)[-1]}
     if all(row["principal"] != principal for row in _COVERING.rows(connection, asked)):
         add(

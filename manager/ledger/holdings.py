@@ -49,7 +49,8 @@ def page(
         )
     if after is not None:
         at, seq = after
-        query = query.where(or_(revisions.c.stored_at > at, and_(revisions.c.stored_at == at, requests.c.seq > seq)))
+        # said so that an index can begin at the position
+        query = query.where(revisions.c.stored_at >= at, or_(revisions.c.stored_at > at, requests.c.seq > seq))
     rows = connection.execute(query.order_by(revisions.c.stored_at, requests.c.seq).limit(limit)).mappings()
     return tuple(_held(row) for row in rows)
 

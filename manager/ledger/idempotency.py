@@ -9,13 +9,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import idempotency_keys
 from returns.ids import Millis
+from returns.ledger.prepared import Prepared
 
 KEPT_MS: Final = 7 * 24 * 3_600_000
+
+_OVER: Final = Prepared(
+    select(idempotency_keys.c.caller, idempotency_keys.c.key)
+    .where(idempotency_keys.c.created_at <= bindparam("until"))
+    .order_by(idempotency_keys.c.created_at)
+    .limit(bindparam("most"))
+)
+_FORGET: Final = Prepared(
+    delete(idempotency_keys).where(
+        idempotency_keys.c.caller == bindparam("caller"),
+        idempotency_keys.c.key == bindparam("key"),
+        idempotency_keys.c.created_at <= bindparam("until"),  # it may have been taken again
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,9 @@ def settle(connection: Connection, caller: str, key: str, status: int, answer: s
     )
 
 
-def purge(connection: Connection, now: Millis) -> int:
-    """Forget the keys whose time is over; how many there were."""
-    return connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at <= now - KEPT_MS)).rowcount
+def purge(connection: Connection, now: Millis, most: int) -> int:
+    """Forget at most ``most`` keys whose time is over; how many."""
+    gone = 0
+    for row in _OVER.rows(connection, {"until": now - KEPT_MS, "most": most}):
+        gone += _FORGET.run(connection, {**row, "until": now - KEPT_MS})
+    return gone

@@ -23,11 +23,13 @@ from manager.ledger.tables import peer_phrases, peers, requests, revisions
 from returns.ids import Millis
 from returns.ledger.prepared import Prepared, Row
 
-_REMOVED = "removed"
+REMOVED: Final = "removed"
+"""The state of a peer's row that is kept only so that the past has names."""
+
 _RESPONSIBILITY = "responsibility"
 _EXAMPLE = "example"
 
-_EVERYONE: Final = Prepared(select(peers).where(peers.c.state != _REMOVED).order_by(peers.c.folded_name))
+_EVERYONE: Final = Prepared(select(peers).where(peers.c.state != REMOVED).order_by(peers.c.folded_name))
 _ALL_PHRASES: Final = select(peer_phrases).order_by(
     peer_phrases.c.peer_id, peer_phrases.c.kind, peer_phrases.c.position
 )
@@ -158,6 +160,12 @@ def by_id(connection: Connection, peer_id: PeerId, *, lock: bool = False) -> Pee
     return _one(connection, peers.c.peer_id == peer_id, lock=lock)
 
 
+def hold_active(connection: Connection, peer_id: PeerId) -> bool:
+    """Whether the peer takes requests; if so, it is neither stopped nor removed before the transaction ends."""
+    query = select(peers.c.peer_id).where(peers.c.peer_id == peer_id, peers.c.state == PeerState.ACTIVE.value)
+    return connection.execute(query.with_for_update(read=True)).first() is not None
+
+
 def name_of(connection: Connection, peer_id: PeerId) -> str | None:
     """A peer's name, of a removed one too."""
     return connection.execute(select(peers.c.name).where(peers.c.peer_id == peer_id)).scalar()
@@ -227,14 +235,14 @@ def open_requests(connection: Connection, peer_id: PeerId) -> int:
 
 def remove(connection: Connection, peer_id: PeerId) -> None:
     """Take a peer out of the directory: its token opens nothing any more, its name may be given again."""
-    gone = f"{_REMOVED}:{peer_id}"
+    gone = f"{REMOVED}:{peer_id}"
     connection.execute(
-        update(peers).where(peers.c.peer_id == peer_id).values(state=_REMOVED, folded_name=gone, token_digest=gone)
+        update(peers).where(peers.c.peer_id == peer_id).values(state=REMOVED, folded_name=gone, token_digest=gone)
     )
 
 
 def _one(connection: Connection, condition: ColumnElement[bool], *, lock: bool = False) -> Peer | None:
-    query = select(peers).where(condition, peers.c.state != _REMOVED)
+    query = select(peers).where(condition, peers.c.state != REMOVED)
     row = connection.execute(query.with_for_update() if lock else query).mappings().first()
     if row is None:
         return None

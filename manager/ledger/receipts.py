@@ -1,17 +1,33 @@
-"""Receipts: which questions still want one, and what became of it."""
+"""Receipts: which questions still want one, who leaves it, and what became of it.
+
+Where several gateways share the work, one takes a receipt before it leaves it, by a key beside those of events; what it
+took and did not settle in time is anybody's again.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, cast
 
-from sqlalchemy import Connection, and_, bindparam, select, update
+from sqlalchemy import Connection, and_, bindparam, exists, literal, select, update
 
 from manager.ids import ConversationId, RequestId, TurnId
+from manager.ledger.events import key
 from manager.ledger.facts import record
-from manager.ledger.tables import question_routes, turns
+from manager.ledger.inserting import insert_new
+from manager.ledger.tables import event_keys, question_routes, turns
 from returns.ids import AppName, MessageId, Millis
 from returns.ledger.prepared import Prepared
+
+TAKEN_MS: Final = 20_000
+"""All tries of one receipt fit in."""
+
+_KIND: Final = "receipt"
+_taken: Final = exists().where(
+    event_keys.c.app == question_routes.c.app,
+    event_keys.c.key == literal(f"{_KIND}:") + turns.c.turn_id,
+    event_keys.c.at > bindparam("since"),
+)
 
 _WANTED: Final = Prepared(
     select(
@@ -26,7 +42,7 @@ _WANTED: Final = Prepared(
         question_routes,
         and_(question_routes.c.request_id == turns.c.request_id, question_routes.c.revision == turns.c.revision),
     )
-    .where(turns.c.receipt == "wanted")
+    .where(turns.c.receipt == "wanted", ~_taken)
     .order_by(turns.c.event_seq)
     .limit(bindparam("most"))
 )
@@ -49,8 +65,8 @@ class WantedReceipt:
     message_id: MessageId
 
 
-def wanted(connection: Connection, limit: int) -> tuple[WantedReceipt, ...]:
-    """Questions that want a receipt, oldest first."""
+def wanted(connection: Connection, now: Millis, limit: int) -> tuple[WantedReceipt, ...]:
+    """Questions that want a receipt and that nobody took lately, oldest first."""
     return tuple(
         WantedReceipt(
             TurnId(cast("str", row["turn_id"])),
@@ -60,8 +76,22 @@ def wanted(connection: Connection, limit: int) -> tuple[WantedReceipt, ...]:
             AppName(cast("str", row["app"])),
             MessageId(cast("str", row["message_id"])),
         )
-        for row in _WANTED.rows(connection, {"most": limit})
+        for row in _WANTED.rows(connection, {"most": limit, "since": now - TAKEN_MS})
     )
+
+
+def take(connection: Connection, receipt: WantedReceipt, owner: str, now: Millis) -> bool:
+    """Take a receipt for ``owner``; False when another one has it."""
+    name = key(_KIND, receipt.turn_id)
+    row = {"app": receipt.app, "key": name, "seq": 0, "body_digest": owner, "at": now}
+    if insert_new(connection, event_keys, [row]) == 1:
+        return True
+    again = connection.execute(
+        update(event_keys)
+        .where(event_keys.c.app == receipt.app, event_keys.c.key == name, event_keys.c.at <= now - TAKEN_MS)
+        .values(body_digest=owner, at=now)
+    )
+    return again.rowcount == 1
 
 
 def settle(connection: Connection, receipt: WantedReceipt, *, left: bool, now: Millis) -> None:

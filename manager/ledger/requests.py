@@ -39,6 +39,7 @@ __all__ = [
     "create_request",
     "current",
     "mark_recalled",
+    "note_answered",
     "note_recalled",
     "open_revision",
     "request_of_message",
@@ -53,6 +54,14 @@ _CREATE: Final = Prepared(
 _OF_ID: Final = select(requests).where(requests.c.request_id == bindparam("request"))
 _CURRENT: Final = Prepared(_OF_ID)
 _LOCKED: Final = Prepared(_OF_ID.with_for_update())
+_ANSWERED: Final = Prepared(
+    update(requests)
+    .where(requests.c.request_id == bindparam("request"), requests.c.revision == bindparam("of_revision"))
+    .values(unanswered=None)
+)
+
+OF_A_PEER: Final = 2
+"""``requests.unanswered`` of a request that a peer made: it is read, and never told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,8 @@ class RequestView:
     """A request with its newest revision."""
 
     request_id: RequestId
+    seq: int
+    """Its place among all."""
     conversation_id: ConversationId
     app: AppName
     private: bool
@@ -150,6 +161,7 @@ def create_child(
             parent_id=parent.request_id,
             from_peer=from_peer,
             depth=parent.depth + 1,
+            unanswered=OF_A_PEER,
         )
     )
     revisions.add(connection, request_id, 1, brief.purpose, brief, now)
@@ -171,12 +183,18 @@ def open_revision(
     if view.newest.work is Work.OPEN:
         _end(connection, view.newest, now, by="correction", reason=f"revision {revision}")
     revisions.add(connection, request_id, revision, question, brief, now)
-    connection.execute(update(requests).where(requests.c.request_id == request_id).values(revision=revision))
+    again = {"revision": revision, "texts": 1, "unanswered": 1 if view.parent_id is None else OF_A_PEER}
+    connection.execute(update(requests).where(requests.c.request_id == request_id).values(**again))
     keep_route(connection, request_id, revision, route)
     superseded = supersede_unattempted(connection, SubjectId(request_id), before_revision=revision, now=now)
     record(connection, request_id, revision, now, "corrected", {"superseded": superseded})
     announce(connection, REQUESTS)
     return revision
+
+
+def note_answered(connection: Connection, request_id: RequestId, revision: int) -> None:
+    """The revision has its answer: if it is the newest, the request is not listed as one without."""
+    _ANSWERED.run(connection, {"request": request_id, "of_revision": revision})
 
 
 def current(connection: Connection, request_id: RequestId, *, lock: bool = False) -> RequestView | None:
@@ -189,6 +207,7 @@ def current(connection: Connection, request_id: RequestId, *, lock: bool = False
         return None
     return RequestView(
         request_id=request_id,
+        seq=cast("int", get["seq"]),
         conversation_id=ConversationId(cast("str", get["conversation_id"])),
         app=AppName(cast("str", get["app"])),
         private=bool(get["private"]),

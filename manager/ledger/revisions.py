@@ -31,9 +31,9 @@ _OF_ID: Final = select(revisions).where(
 _LOAD: Final = Prepared(_OF_ID)
 _LOCKED: Final = Prepared(_OF_ID.with_for_update())
 _BODY: Final = Prepared(
-    select(revision_bodies.c.question, revision_bodies.c.brief, revision_bodies.c.result).where(
-        revision_bodies.c.request_id == bindparam("request"), revision_bodies.c.revision == bindparam("revision")
-    )
+    select(
+        revision_bodies.c.question, revision_bodies.c.brief, revision_bodies.c.result, revision_bodies.c.pruned_at
+    ).where(revision_bodies.c.request_id == bindparam("request"), revision_bodies.c.revision == bindparam("revision"))
 )
 
 
@@ -83,6 +83,8 @@ class RevisionBody:
     question: str
     brief: Brief
     result: Mapping[str, object] | None
+    pruned: bool
+    """The texts are no longer kept, and stand-ins are in their places."""
 
 
 def add(connection: Connection, request: RequestId, revision: int, question: str, brief: Brief, now: Millis) -> None:
@@ -131,6 +133,7 @@ def body(connection: Connection, request: RequestId, revision: int) -> RevisionB
         question=cast("str", row["question"]),
         brief=briefs.from_json(cast("str", row["brief"])),
         result=None if result is None else cast("dict[str, object]", json.loads(result)),
+        pruned=row["pruned_at"] is not None,
     )
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, and_, bindparam, insert, select
 
 from manager.ids import ConversationId, OpenId, RequestId
-from manager.ledger.tables import chats, conversations, question_routes, requests
+from manager.ledger.peers import REMOVED
+from manager.ledger.tables import chats, conversations, peers, question_routes, requests, revisions
 from returns.ids import AppName, ChatId, MessageId, ThreadId
 from returns.ledger.prepared import Prepared
 
@@ -38,11 +39,27 @@ _OPENED: Final = Prepared(
     .order_by(question_routes.c.revision.desc())
 )
 _WAY_BACK: Final = Prepared(
-    select(conversations.c.conversation_id, chats.c.state, question_routes.c.recalled_at)
+    select(
+        conversations.c.conversation_id,
+        chats.c.app,
+        chats.c.state,
+        chats.c.private,
+        chats.c.external,
+        question_routes.c.recalled_at,
+        peers.c.state.label("peer_state"),
+    )
     .select_from(question_routes)
     .join(requests, requests.c.request_id == question_routes.c.request_id)
     .join(conversations, conversations.c.conversation_id == requests.c.conversation_id)
     .join(chats, chats.c.chat_ref == conversations.c.chat_ref)
+    .outerjoin(
+        revisions,
+        and_(
+            revisions.c.request_id == question_routes.c.request_id,
+            revisions.c.revision == question_routes.c.revision,
+        ),
+    )
+    .outerjoin(peers, peers.c.peer_id == revisions.c.receiver)
     .where(question_routes.c.request_id == bindparam("request"), question_routes.c.revision == bindparam("revision"))
 )
 
@@ -63,9 +80,14 @@ class QuestionRoute:
 class WayBack:
     """What decides whether an answer may still go back along its route."""
 
+    app: AppName
     conversation_id: ConversationId
     chat_active: bool
     """The bot is in the chat, as far as is known."""
+    external: bool
+    """A group that reaches into another tenant, as far as is known."""
+    receiver_removed: bool
+    """The peer that the revision was given to was taken out of the directory."""
     recalled: bool
     """The question was taken back."""
 
@@ -116,7 +138,10 @@ def way_back(connection: Connection, request_id: RequestId, revision: int) -> Wa
     if row is None:
         return None
     return WayBack(
+        app=AppName(cast("str", row["app"])),
         conversation_id=ConversationId(cast("str", row["conversation_id"])),
         chat_active=row["state"] == _ACTIVE,
+        external=bool(row["external"]) and not row["private"],
+        receiver_removed=row["peer_state"] == REMOVED,
         recalled=row["recalled_at"] is not None,
     )

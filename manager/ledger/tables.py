@@ -100,8 +100,12 @@ requests = Table(
     Column("parent_id", String(40)),  # of a child request, peer to peer
     Column("from_peer", String(40)),  # the peer who delegated; NULL: the steward
     Column("depth", Integer, nullable=False, default=0),
+    Column("texts", Integer, default=1),  # 1 while its texts are kept, else NULL
+    Column("unanswered", Integer, default=1),  # until the newest revision has an answer: 1, of a peer's request 2
     Index("requests_by_conversation", "conversation_id", "seq"),
     Index("requests_by_parent", "parent_id", "seq"),
+    Index("requests_with_texts", "texts", "seq"),
+    Index("requests_unanswered", "unanswered", "seq"),
 )
 
 revisions = Table(
@@ -123,6 +127,7 @@ revisions = Table(
     Column("stored_at", BigInteger),
     Column("attempt_id", String(40)),  # the presentation that holds the fence
     Index("revisions_of_receiver", "receiver", "work", "stored_at"),
+    Index("revisions_received", "receiver", "stored_at"),
 )
 
 revision_bodies = Table(
@@ -133,6 +138,7 @@ revision_bodies = Table(
     Column("question", Text, nullable=False),
     Column("brief", Text, nullable=False),  # JSON, as peers read it
     Column("result", Text),  # JSON of the peer's result, once there is one
+    Column("pruned_at", BigInteger),  # since when the texts are no longer kept
 )
 
 question_routes = Table(
@@ -183,6 +189,7 @@ messages = Table(
     Column("text", Text, nullable=False),
     Column("at", BigInteger, nullable=False),
     Index("messages_of_conversation", "conversation_id", "seq"),
+    Index("messages_of_request", "request_id", "seq"),
 )
 
 peers = Table(
@@ -262,6 +269,33 @@ idempotency_keys = Table(
     Column("answer", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Index("idempotency_keys_by_age", "created_at"),
+)
+
+operator_commands = Table(
+    "operator_commands",  # what operators asked for; that somebody waits for its end is told by ``pending``
+    metadata,
+    Column("seq", BigKey, primary_key=True, autoincrement=True),
+    Column("command_id", String(40), nullable=False, unique=True),
+    Column("request_id", String(40), nullable=False),
+    Column("kind", String(10), nullable=False),  # verify | found | resend | cancel | note | snooze | reveal
+    Column("who", String(60), nullable=False),
+    Column("reason", Text),
+    Column("return_id", String(40)),  # the answer that it is about
+    Column("outcome", String(20)),  # NULL: not known yet
+    Column("pending", Integer),  # 1 while it waits for a reading or for a receiver, else NULL
+    Column("due_at", BigInteger),  # when a wish to cancel takes effect without the receiver
+    Column("created_at", BigInteger, nullable=False),
+    Column("done_at", BigInteger),
+    Index("operator_commands_pending", "pending", "request_id"),
+    Index("operator_commands_of_request", "request_id", "seq"),
+)
+
+snoozes = Table(
+    "snoozes",  # a request that is left alone for a while
+    metadata,
+    Column("request_id", String(40), primary_key=True),
+    Column("until", BigInteger, nullable=False),
+    Column("who", String(60), nullable=False),
 )
 
 facts = Table(

@@ -58,11 +58,6 @@ RUNNING_NOW: Final = Prepared(
         turns.c.pending == 1, turns.c.state == TurnState.RUNNING.value, turns.c.lease_until > bindparam("now")
     )
 )
-LOCK_CONVERSATION: Final = Prepared(
-    select(conversations.c.conversation_id)
-    .where(conversations.c.conversation_id == bindparam("conversation"))
-    .with_for_update()
-)
 RUNNING: Final = Prepared(
     select(turns.c.turn_id).where(
         turns.c.pending == 1,

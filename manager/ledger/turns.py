@@ -15,6 +15,7 @@ from sqlalchemy import Connection, select, update
 
 from manager.decisions.turn import TurnEvent, TurnState, move
 from manager.ids import ConversationId, RequestId, TurnId
+from manager.ledger import conversations
 from manager.ledger.facts import record
 from manager.ledger.tables import turns
 from manager.ledger.turn_statements import (
@@ -22,7 +23,6 @@ from manager.ledger.turn_statements import (
     CLAIM,
     END,
     HOLDS,
-    LOCK_CONVERSATION,
     NEXT,
     NO_RECEIPT,
     QUEUE,
@@ -117,6 +117,11 @@ def claim_due(
     return tuple(claimed)
 
 
+def left_due(connection: Connection, now: Millis) -> bool:
+    """Whether a turn is due that nobody claimed: its chat has its share, or another gateway is in its conversation."""
+    return claim_due_but(0).first(connection, {"now": now, "most": 1}) is not None
+
+
 def chat_of(conversation: ConversationId) -> str:
     """The shown name of a conversation's chat."""
     return conversation.partition(".")[0]
@@ -139,8 +144,8 @@ def _claimed(row: Row) -> ClaimedTurn:
 
 
 def _claim(connection: Connection, turn: ClaimedTurn, owner: str, now: Millis, lease_ms: int) -> bool:
-    # Where several gateways claim at once, the conversation's row keeps them apart.
-    LOCK_CONVERSATION.first(connection, {"conversation": turn.conversation_id})
+    if not conversations.try_lock(connection, turn.conversation_id):
+        return False
     if RUNNING.first(connection, {"conversation": turn.conversation_id, "now": now}) is not None:
         return False
     claim = {
@@ -234,6 +239,23 @@ def release_all(connection: Connection, now: Millis) -> None:
             )
         )
     announce(connection, TURNS)
+
+
+def give_up(connection: Connection, owner: str, now: Millis) -> int:
+    """At the orderly end of one of several gateways: its turns are anybody's at once, as if not claimed; how many."""
+    given = connection.execute(
+        update(turns)
+        .where(turns.c.pending == 1, turns.c.state == TurnState.RUNNING.value, turns.c.lease_owner == owner)
+        .values(
+            state=move(TurnState.RUNNING, TurnEvent.RELEASED).value,
+            attempts=turns.c.attempts - 1,
+            due_at=now,
+            lease_owner=None,
+            lease_until=None,
+        )
+    )
+    announce(connection, TURNS)
+    return given.rowcount
 
 
 def next_due(connection: Connection, now: Millis) -> Millis | None:

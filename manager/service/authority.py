@@ -6,15 +6,17 @@ from typing import Literal, cast
 
 from sqlalchemy import Connection
 
+from manager.decisions.admission import Converse as Word
 from manager.ids import RequestId
-from manager.ledger import grants, requests, routes
+from manager.ledger import grants, listening, requests, routes
 from manager.ledger.grants import Converse
+from manager.ledger.routes import WayBack
 from returns.ids import Millis, SubjectId
 from returns.ports import Clock, Verdict
 
 
 class StewardAuthority:
-    """Implements ``returns.ports.Authority``: the chat, the question and the grant, each as it is now."""
+    """Implements ``returns.ports.Authority``: chat, question, grant and peer, each as it is now."""
 
     __slots__ = ("_clock", "_recalled_question")
 
@@ -26,18 +28,28 @@ class StewardAuthority:
         """Whether the answer to this revision of the subject may be told along its route.
 
         A conversation without any grant is one that was not admitted: what is owed there is only the sentence that
-        says so. A revision without a route is told to nobody.
+        says so. A revision without a route is told to nobody. What a removed peer held is told to nobody either; one
+        that is only stopped concludes what it holds. A group that turned out to reach into another tenant is told
+        nothing without an owner's grant, as if the question came now.
         """
         way = routes.way_back(connection, RequestId(cast("str", subject)), revision)
         if way is None:
             return Verdict.REVOKED
         if not way.chat_active:
             return Verdict.ROUTE_GONE
-        if grants.may_converse(connection, way.conversation_id, self._clock.now()) is Converse.REVOKED:
+        if way.receiver_removed or self._closed(connection, way):
             return Verdict.REVOKED
         if way.recalled and self._recalled_question == "say_nothing":
             return Verdict.QUESTION_RECALLED
         return Verdict.ALLOWED
+
+    def _closed(self, connection: Connection, way: WayBack) -> bool:
+        now = self._clock.now()
+        if grants.may_converse(connection, way.conversation_id, now) is Converse.REVOKED:
+            return True
+        if not way.external:
+            return False
+        return listening.converse(connection, way.app, way.conversation_id, now) is not Word.OWNER
 
     def question_recalled(self, connection: Connection, subject: SubjectId, revision: int, now: Millis) -> None:
         """As if the recall's own event had come, which may have been lost."""

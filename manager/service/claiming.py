@@ -35,7 +35,7 @@ class Acceptance(Enum):
 
 
 class ClaimedElsewhere(Exception):
-    """Another gateway took the same event at the same moment; what this one wrote is rolled back."""
+    """Another gateway took the same at the same moment; what this one wrote is rolled back, and it looks again."""
 
     code = "claimed_elsewhere"
 

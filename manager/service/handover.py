@@ -5,6 +5,7 @@ Everything happens inside the transaction that ends the turn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -15,7 +16,7 @@ from manager.decisions import handover_sentences as sentences
 from manager.decisions import routing
 from manager.decisions.decision import Answer, Ask, Audience, Decision, Decline, Defer, Delegate, Said
 from manager.decisions.language import Language
-from manager.decisions.routing import Routed, Unresolved
+from manager.decisions.routing import Candidate, Routed, Unresolved
 from manager.decisions.work import Work, WorkEvent
 from manager.ids import ConversationId, PeerId, RequestId
 from manager.ledger import peers, requests, revisions
@@ -106,11 +107,10 @@ class _Step:
         brief = briefs.complete(body.brief, decision, self.turn.quoted)
         revisions.write_brief(self.connection, self.turn.request_id, self.turn.revision, brief)
         found = peers.candidates(self.connection)
-        if decision.to is not None:
-            route = routing.named(decision.to, body.question, found, self.turn.audience)
-        else:
-            earlier = self.earlier_receivers()
-            route = routing.unnamed(body.question, found, self.turn.audience, earlier[-1] if earlier else None)
+        route = self.route(decision, body.question, found)
+        while isinstance(route, Routed) and not peers.hold_active(self.connection, route.peer.peer_id):
+            found = peers.candidates(self.connection)  # it was stopped or removed since
+            route = self.route(decision, body.question, found)
         match route:
             case Routed():
                 self.hand_over(route, len(found))
@@ -118,6 +118,12 @@ class _Step:
                 self.leave_unresolved(route, decision, len(found))
             case _:
                 assert_never(route)
+
+    def route(self, decision: Delegate, question: str, found: Sequence[Candidate]) -> Routed | Unresolved:
+        if decision.to is not None:
+            return routing.named(decision.to, question, found, self.turn.audience)
+        earlier = self.earlier_receivers()
+        return routing.unnamed(question, found, self.turn.audience, earlier[-1] if earlier else None)
 
     def earlier_receivers(self) -> tuple[PeerId, ...]:
         """Who held earlier revisions of the request, in order."""

@@ -22,6 +22,7 @@ from manager.ledger.chats import Chat, ChatState
 from manager.ledger.conversations import Conversation
 from manager.ledger.listening import BY_POLICY
 from manager.ledger.requests import QuestionRoute
+from manager.service.claiming import ClaimedElsewhere
 from manager.service.judging import Judged
 from returns.ids import Millis
 
@@ -63,7 +64,10 @@ class Intake:
         *,
         recalled: bool,
     ) -> None:
-        """Write what the message of event ``seq`` leads to; one that was ``recalled`` already is cancelled at once."""
+        """Write what the message of event ``seq`` leads to; one that was ``recalled`` already is cancelled at once.
+
+        Raises ``ClaimedElsewhere`` when another gateway told the sender what is told once: judge again.
+        """
         if isinstance(judged.admission, Ignore) and judged.admission.reason in GRANTABLE:
             self._name(connection, message, judged, judged.admission.reason, now)
         if request is None:
@@ -132,6 +136,7 @@ class Intake:
             messages=(*before.brief.messages, _said(judged, MessageKind.CORRECTION)),
             constraints=before.brief.constraints,
             rejected=before.brief.rejected,
+            omissions=before.brief.omissions if before.pruned else (),
         )
         revision = requests.open_revision(
             connection, request, question=question, brief=brief, route=_route(message), now=now
@@ -165,8 +170,13 @@ class Intake:
         now: Millis,
     ) -> None:
         app, sender = message.envelope.app, message.sender.open_id
-        if isinstance(judged.admission, Tell) and sender is not None:
-            told.tell(connection, app, sender, told.NOT_OWNER, now)
+        newly = (
+            not isinstance(judged.admission, Tell)
+            or sender is None
+            or told.tell(connection, app, sender, told.NOT_OWNER, now)
+        )
+        if not newly:
+            raise ClaimedElsewhere
         chats.learn_bot_name(connection, chat, judged.bot_name)
         if chat.state is not ChatState.ACTIVE:  # whoever writes to the steward there has it there
             chats.enter(connection, chat, ChatState.ACTIVE, judged.asked_at)

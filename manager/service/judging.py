@@ -122,8 +122,12 @@ def _admission(
     if isinstance(admission, Ignore | Hold) or any(mention.open_id == own_id for mention in message.mentions):
         return admission
     shown = fingerprint(visible_text(message.text, message.mentions) if message.shown is None else message.shown)
-    unsettled = echoes.has_unsettled_content(connection, app, message.chat_id, shown)
-    return admit(message, policy.apps[app], replace(known, unsettled_content=True)) if unsettled else admission
+    if echoes.has_unsettled_content(connection, app, message.chat_id, shown):
+        return admit(message, policy.apps[app], replace(known, unsettled_content=True))
+    # What another gateway settled since ours were looked for has its message's name by now.
+    if not own_message and echoes.owns_message(connection, app, message.message_id):
+        return admit(message, policy.apps[app], replace(known, own_message=True))
+    return admission
 
 
 def _corrected(connection: Connection, message: MessageReceived, question: str) -> RequestId | None:

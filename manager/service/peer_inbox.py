@@ -156,7 +156,7 @@ class PeerInbox:
         parent = _held_parent(connection, peer, write.parent)
         to = peers.by_name(connection, write.to)
         lineage = holdings.lineage(connection, parent.request_id)
-        if to is None or to.state is not PeerState.ACTIVE or not visible_to(to.candidate, parent.audience):
+        if to is None or not visible_to(to.candidate, parent.audience) or not peers.hold_active(connection, to.peer_id):
             raise Refused(Code.NOT_FOUND, "There is no active peer of that name.", "to")
         children = holdings.open_children(connection, parent.request_id)
         forbidden = bound(

@@ -46,7 +46,16 @@ class _Leave(Enum):
 class ReceiptsWorker:
     """Leaves receipts until it is cancelled."""
 
-    def __init__(self, transactions: Transactions, clock: Clock, receipts: Receipts, reader: ChatReader) -> None:
+    def __init__(
+        self,
+        transactions: Transactions,
+        clock: Clock,
+        receipts: Receipts,
+        reader: ChatReader,
+        owner: str | None = None,
+    ) -> None:
+        """``owner`` names this gateway where several share the work; None: it is the only one."""
+        self._owner = owner
         self._transactions = transactions
         self._clock = clock
         self._receipts = receipts
@@ -67,7 +76,10 @@ class ReceiptsWorker:
                 wait_s = LONGEST_WAIT_S
                 try:
                     known = {each.turn_id for each in in_hand.values()}
-                    for receipt in await self._transactions.read(lambda each: receipts.wanted(each, IN_HAND)):
+                    now = self._clock.now()
+                    for receipt in await self._transactions.read(
+                        lambda each, now=now: receipts.wanted(each, now, IN_HAND)
+                    ):
                         if receipt.turn_id not in known:
                             task = group.create_task(self._leave(receipt, free))
                             in_hand[task] = receipt
@@ -79,6 +91,8 @@ class ReceiptsWorker:
     async def _leave(self, receipt: WantedReceipt, free: asyncio.Semaphore) -> None:
         try:
             async with free:
+                if not await self._take(receipt):
+                    return
                 left = await self._tried(receipt)
             now = self._clock.now()
             if left is _Leave.UNWELCOME:
@@ -88,6 +102,10 @@ class ReceiptsWorker:
                 await self._transactions.run(lambda each: receipts.settle(each, receipt, left=was_left, now=now))
         except StorageUnavailable:
             await asyncio.sleep(STORAGE_PAUSE_S)  # it stays wanted
+
+    async def _take(self, receipt: WantedReceipt) -> bool:
+        owner, now = self._owner, self._clock.now()
+        return owner is None or await self._transactions.run(lambda each: receipts.take(each, receipt, owner, now))
 
     async def _tried(self, receipt: WantedReceipt) -> _Leave:
         for pause in (*PAUSES_S, 0.0):

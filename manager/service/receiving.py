@@ -90,19 +90,22 @@ class Receiving:
         if isinstance(event, MessageReceived):
             event = cleaned(event)
         arrival = Arrival(event, body, own_id, self._clock.now(), keys_of(event))
-        for _ in range(CLAIM_TRIES - 1):
-            try:
-                return await self._transactions.run(Together(arrival, self._take_all))
-            except ClaimedElsewhere:
-                continue
-        return await self._transactions.run(Together(arrival, self._take_all))
+        return await self._run(Together(arrival, self._take_all))
 
     async def judge_again(self, held: HeldEvent) -> Acceptance:
         """Judge a held event by what is known now; ``HELD`` when that is still not enough."""
         message = MESSAGE.validate_json(held.body)
         own_id = await self._know_thyself(held.app)
         now = self._clock.now()
-        return await self._transactions.run(lambda each: self._release(each, held, message, own_id, now))
+        return await self._run(lambda each: self._release(each, held, message, own_id, now))
+
+    async def _run(self, work: Callable[[Connection], Acceptance]) -> Acceptance:
+        for _ in range(CLAIM_TRIES - 1):
+            try:
+                return await self._transactions.run(work)
+            except ClaimedElsewhere:
+                continue
+        return await self._transactions.run(work)
 
     async def _know_thyself(self, app: AppName) -> OpenId | None:
         try:

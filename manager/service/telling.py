@@ -69,9 +69,12 @@ class Telling:
                 kind=kind,
                 route=route,
                 documents=documents,
+                place=view.seq,
             ),
             now,
         )
+        if kind is ReturnKind.ANSWER:
+            requests.note_answered(connection, request_id, revision)
         messages.append(
             connection,
             view.conversation_id,

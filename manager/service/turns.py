@@ -33,6 +33,9 @@ _log: Final = logging.getLogger(__name__)
 LONGEST_WAIT_S: Final = 15.0
 """Between two looks, whatever the next due time says: a clock may jump."""
 
+SHORT_WAIT_S: Final = 1.0
+"""Where a turn is due and could not be claimed: whoever was in the way may go without a word."""
+
 STORAGE_PAUSE_S: Final = 1.0
 RENEWALS_A_LEASE: Final = 3
 
@@ -94,7 +97,7 @@ class Turns:
 
         def look(
             connection: Connection,
-        ) -> tuple[tuple[ClaimedTurn, ...], frozenset[tuple[TurnId, int]], Millis | None]:
+        ) -> tuple[tuple[ClaimedTurn, ...], frozenset[tuple[TurnId, int]], Millis | None, bool]:
             claimed = turns.claim_due(
                 connection,
                 owner=self._owner,
@@ -103,14 +106,15 @@ class Turns:
                 limit=free,
                 most_in_chat=max(1, self._policy.max_parallel_turns // 2),
             )
-            return claimed, turns.lost(connection, in_hand), turns.next_due(connection, now)
+            left = len(claimed) < free and turns.left_due(connection, now)
+            return claimed, turns.lost(connection, in_hand), turns.next_due(connection, now), left
 
-        claimed, gone, due_at = await self._transactions.run(look)
+        claimed, gone, due_at, left = await self._transactions.run(look)
         for key in gone & self._held.keys():
             self._held[key].let_go()
         self._last_pass_at = now
         wait_s = LONGEST_WAIT_S if due_at is None else min(max((due_at - now) / 1000, 0.001), LONGEST_WAIT_S)
-        return claimed, wait_s
+        return claimed, min(wait_s, SHORT_WAIT_S) if left else wait_s
 
     async def _work(self, turn: ClaimedTurn, held: Hold) -> None:
         try:

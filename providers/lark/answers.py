@@ -42,6 +42,9 @@ class NoAnswer:
     """No whole answer came. ``error`` is the class that the HTTP client raised."""
 
     error: type[Exception]
+    left: bool = True
+    """Whether the request, or its beginning, may have been written: not while the name was looked up, the connection
+    or a proxy's tunnel was made, or a free connection was waited for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,10 @@ SUCCESS: Final = 0
 
 STALE_TOKEN: Final = frozenset({99991663, 99991664, 99991665})
 
-RATE_LIMITED: Final = frozenset({99991400, 230020, 11232, 11233})
+CHAT_LIMITED: Final = frozenset({230020, 11233})
+"""Limits of one chat; the others are of the app or of Lark as a whole."""
+
+RATE_LIMITED: Final = CHAT_LIMITED | frozenset({99991400, 11232})
 
 CONFIGURATION: Final = frozenset(
     {

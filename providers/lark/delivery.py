@@ -15,7 +15,7 @@ from providers.lark.client import LarkClient, segment
 from providers.lark.fields import JsonObject, as_id, as_list, as_object
 from providers.lark.outcomes import Endpoint, read_failure, send_outcome
 from providers.lark.post import LIMIT_BYTES, create_body, measure, reply_body
-from providers.lark.readings import reading
+from providers.lark.readings import is_another_s, reading
 from returns.decisions.document import Document
 from returns.ids import AppName, IdempotencyKey, MessageId, Millis
 from returns.ports import (
@@ -120,17 +120,22 @@ def _window(route: Route, since: Millis) -> dict[str, str]:
 
 
 def _page(data: JsonObject, app_id: str, route: Route, since: Millis, cursor: str | None) -> WindowPage | None:
-    """The page, or None when it cannot be told what was left out: then nothing was read completely."""
+    """The page, or None when it cannot be told what was left out: then nothing was read completely.
+
+    A message that cannot be read counts as one of ours, unless it says that somebody else sent it.
+    """
     items, more = as_list(data.get("items")), data.get("has_more")
     token = data.get("page_token") if more else None
     if items is None or not isinstance(more, bool) or (more and not _leads_on(token, cursor)):
         return None
     found: list[Reading] = []
     for value in items:
-        read = reading(as_object(value) or {}, app_id)
-        if read is None:
+        item = as_object(value) or {}
+        read = reading(item, app_id)
+        if read is None and not is_another_s(item, app_id):
             return None
-        found.append(read)
+        if read is not None:
+            found.append(read)
     reached = route.thread_id is not None and any(read.sent_at < since for read in found)
     kept = tuple(read for read in found if read.sent_at >= since)
     return WindowPage(kept, token if isinstance(token, str) and not reached else None)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, TypeAlias, assert_never
 
-import httpx
+import aiohttp
 
 from providers.lark import codes
-from providers.lark.answers import Answer, Exchange, NoAnswer, NoToken
+from providers.lark.answers import MIN_WAIT_MS, Answer, Exchange, NoAnswer, NoToken
 from providers.lark.fields import as_id
 from returns.ids import ChatId, MessageId, ThreadId
 from returns.ports import (
@@ -30,10 +30,7 @@ from returns.ports import (
 TOO_MANY_REQUESTS: Final = 429
 FIRST_SERVER_ERROR: Final = 500
 
-NEVER_LEFT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-"""Raised before the first byte of the request: name lookup, connect, TLS, proxy tunnel, no free connection."""
-
-NEVER_POSSIBLE: Final = (httpx.UnsupportedProtocol, httpx.InvalidURL)
+NEVER_POSSIBLE: Final = (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError)
 """Raised before anything was tried: the settings are wrong."""
 
 ReadFailure: TypeAlias = Missing | NotPermitted | Unreachable
@@ -66,10 +63,8 @@ def send_outcome(endpoint: Endpoint, exchange: Exchange, asked: ChatId) -> SendO
 
 def unanswered(exchange: NoAnswer) -> Refused | Unknown:
     """What became of a request without an answer."""
-    if issubclass(exchange.error, NEVER_LEFT):
-        return Refused(Refusal.OFFLINE)
-    if issubclass(exchange.error, NEVER_POSSIBLE):
-        return Refused(Refusal.CONFIGURATION)
+    if not exchange.left:
+        return Refused(Refusal.CONFIGURATION if issubclass(exchange.error, NEVER_POSSIBLE) else Refusal.OFFLINE)
     return Unknown(f"no answer: {exchange.error.__name__}")
 
 
@@ -80,8 +75,9 @@ def _answered(endpoint: Endpoint, answer: Answer, asked: ChatId) -> SendOutcome:
         return Unknown(f"HTTP {answer.status}", answer.code, answer.log_id)
     refusal = _refusal(endpoint, answer)
     if refusal is not None:
-        wait = answer.retry_after_ms if refusal is Refusal.RATE_LIMITED else None
-        return Refused(refusal, answer.code, wait, answer.log_id)
+        limited = refusal is Refusal.RATE_LIMITED
+        wait = answer.retry_after_ms if limited else None
+        return Refused(refusal, answer.code, wait, answer.log_id, limited and answer.code in codes.CHAT_LIMITED)
     if answer.code is None:
         return Unknown(f"no code in an answer with HTTP {answer.status}", None, answer.log_id)
     return Unknown(f"code {answer.code}", answer.code, answer.log_id)
@@ -126,7 +122,11 @@ def read_failure(exchange: Exchange) -> ReadFailure:
 
 
 def _read_refused(answer: Answer) -> ReadFailure:
-    if answer.status >= FIRST_SERVER_ERROR or answer.code is None:
+    if answer.status >= FIRST_SERVER_ERROR:
+        return Unreachable(answer.retry_after_ms)
+    if answer.code in codes.RATE_LIMITED or answer.status == TOO_MANY_REQUESTS:
+        return Unreachable(answer.retry_after_ms or MIN_WAIT_MS)
+    if answer.code is None:
         return Unreachable(answer.retry_after_ms)
     if answer.code in codes.MESSAGE_MISSING or answer.code in codes.MESSAGE_RECALLED:
         return Missing()
@@ -147,7 +147,7 @@ def is_broken(exchange: Exchange) -> bool:
             broken = exchange.code is None and exchange.status != TOO_MANY_REQUESTS
             return broken or exchange.status >= FIRST_SERVER_ERROR or is_stale(exchange)
         case NoAnswer():
-            return not issubclass(exchange.error, NEVER_POSSIBLE)
+            return exchange.left or not issubclass(exchange.error, NEVER_POSSIBLE)
         case NoToken():
             return False
         case _:

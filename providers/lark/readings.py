@@ -39,6 +39,13 @@ def is_ours(item: JsonObject, app_id: str) -> bool:
     return sender.get("sender_type") == "app" and sender.get("id") == app_id
 
 
+def is_another_s(item: JsonObject, app_id: str) -> bool:
+    """Whether the message says of itself that a person or another app sent it; saying nothing is not enough."""
+    sender = child(item, "sender")
+    kind, who = sender.get("sender_type"), as_id(sender.get("id"))
+    return who is not None and (kind == "user" or (kind == "app" and who != app_id))
+
+
 def content_of(item: JsonObject) -> tuple[str, str]:
     """The message's type and content, as events have them."""
     content = child(item, "body").get("content")

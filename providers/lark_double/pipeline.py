@@ -93,6 +93,8 @@ class Pipeline:
             response = instead.make(log_id)
         except HungUp as over:
             answers.hang_up(request, reset=over.reset)
+        except ConnectionResetError:
+            entry.body = {}  # the client was gone before its request was whole: nothing is done
         finally:
             entry.status = 0 if response is None else response.status
             entry.took_ms = self.world.clock.now() - started

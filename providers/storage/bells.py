@@ -45,3 +45,7 @@ class Bells:
         for topic in topics:
             for bell in tuple(self._by_topic.get(topic, ())):
                 bell.ring()
+
+    def ring_all(self) -> None:
+        """Ring every bell: what was announced meanwhile was not heard."""
+        self.ring(tuple(self._by_topic))

@@ -51,6 +51,15 @@ class UnsupportedDatabase(Exception):
     code = "unsupported_database"
 
 
+class ServerTooOld(Exception):
+    """The database server is older than what this program needs."""
+
+    code = "server_too_old"
+
+    def __init__(self, found: int, oldest: int) -> None:
+        super().__init__(f"the database server is PostgreSQL {found}, but {oldest} or newer is needed: upgrade it")
+
+
 def storage_failure(error: BaseException) -> StorageUnavailable | None:
     """What to raise when ``error`` says that the storage failed; None when it is an error of the closure's own."""
     reason = REASONS.get(_primary_code(error))

@@ -41,6 +41,10 @@ class Work(Protocol):
         """Hand the outcome to the waiter. In the event loop only."""
         ...
 
+    def refuse(self, error: Exception) -> None:
+        """Let the waiter go with ``error``, if it still waits; what is kept does not change. In the event loop only."""
+        ...
+
 
 class Caught:
     """Keeps what a block raised, whatever it is: it belongs to the caller of the closure, in another thread."""
@@ -107,6 +111,10 @@ class Job(Generic[T]):
             self._future.set_exception(RuntimeError("a closure raised StopIteration"))
         else:
             self._future.set_exception(self._error)
+
+    def refuse(self, error: Exception) -> None:
+        if not self._future.done():
+            self._future.set_exception(error)
 
 
 def perform_joint(jobs: Sequence[Work], connection: Connection) -> BaseException | None:

@@ -6,7 +6,7 @@ person reads. Inside a thread a provider may name the thread's root as the paren
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -84,6 +84,56 @@ def candidates(readings: Iterable[Reading], expected: Expected) -> tuple[Reading
         if reading.recalled or fingerprint(reading.visible) == expected.fingerprint:
             found[reading.locator.message_id] = reading
     return tuple(found.values())
+
+
+class Sieve:
+    """Finds what ``candidates`` would find, for many parts of one chat or thread at once.
+
+    Each message is compared by its digest alone, so that its cost does not grow with the number of the parts.
+    """
+
+    __slots__ = ("_expected", "_kept", "_parents", "_since", "_wanted")
+
+    def __init__(self, expected: Sequence[Expected]) -> None:
+        """All of them have the same app, chat and thread."""
+        self._expected = tuple(expected)
+        self._wanted = {(_parent(each.route), each.fingerprint) for each in expected}
+        self._parents = {_parent(each.route) for each in expected}
+        self._since = min((each.since for each in expected), default=Millis(0))
+        self._kept: dict[MessageId, tuple[MessageId | None, str | None, Reading]] = {}
+
+    def add(self, readings: Iterable[Reading]) -> None:
+        """Keep those of a page that could be one of the parts."""
+        for reading in readings:
+            parent = None if reading.locator.thread_id is not None else reading.parent_id
+            if reading.sent_at < self._since or not self._stands_here(reading) or parent not in self._parents:
+                continue
+            content = None if reading.recalled else fingerprint(reading.visible)
+            if content is None or (parent, content) in self._wanted:
+                self._kept[reading.locator.message_id] = (parent, content, reading)
+
+    def found(self) -> Sequence[Sequence[Reading]]:
+        """For each of the parts, in their order, the messages that could be it."""
+        groups: dict[tuple[MessageId | None, str | None], list[Reading]] = {}
+        for parent, content, reading in self._kept.values():
+            groups.setdefault((parent, content), []).append(reading)
+        return [self._of(each, groups) for each in self._expected]
+
+    def _of(
+        self, expected: Expected, groups: Mapping[tuple[MessageId | None, str | None], Sequence[Reading]]
+    ) -> Sequence[Reading]:
+        parent = _parent(expected.route)
+        of_it = (*groups.get((parent, expected.fingerprint), ()), *groups.get((parent, None), ()))
+        return [reading for reading in of_it if reading.sent_at >= expected.since]
+
+    def _stands_here(self, reading: Reading) -> bool:
+        route = self._expected[0].route
+        return reading.ours and (reading.locator.chat_id, reading.locator.thread_id) == (route.chat_id, route.thread_id)
+
+
+def _parent(route: Route) -> MessageId | None:
+    """What the parent of a message along the route is compared with; in a thread, nothing."""
+    return None if route.thread_id is not None else route.reply_to
 
 
 def match(found: Iterable[Reading], owned: Set[MessageId]) -> Match:

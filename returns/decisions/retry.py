@@ -40,6 +40,13 @@ def retry_after_ms(part: PartId, failures: int, asked_ms: int | None, policy: Re
     return clamped + round(min(clamped, policy.retry_first_ms) * JITTER * abs(share(part, failures)))
 
 
+def pause_ms(asked_ms: int | None, policy: ReturnsPolicy) -> int:
+    """How long nobody calls an API after a limit: never longer than the part that met it waits itself."""
+    if asked_ms is None or asked_ms <= 0:
+        return round(policy.retry_first_ms * (1 - JITTER))
+    return min(asked_ms, policy.retry_max_ms)
+
+
 def longest_ms(policy: ReturnsPolicy) -> int:
     """No moment that the way back sets for itself lies further ahead; one that does came from a clock that jumped."""
     delays = (policy.retry_max_ms, policy.lease_ms, policy.settle_ms, policy.readback_delay_ms)

@@ -1,17 +1,20 @@
-"""One row an answered subject: what the inbox shows, recomputed in the transaction of each move."""
+"""One row an answered subject: what the inbox shows, recomputed in the transaction of each move.
+
+An answer is made of the parts of its latest return and, where that replaces an earlier one, of the parts of that one
+which were proved before: the return that replaces carries the unproved part and those after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, cast
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from returns.delivery import Error, State, Verification, needs_operator, worst
+from returns.decisions.answering import Standing, Summary, kept_of_replaced, summarise
+from returns.delivery import Error, State, Verification
 from returns.ids import Millis, ReturnId, SubjectId
-from returns.ledger.prepared import Prepared
-from returns.ledger.tables import answers, parts
+from returns.ledger.prepared import Prepared, Row
+from returns.ledger.tables import answers, parts, returns
 
 _SUMMARY = (
     "status",
@@ -28,7 +31,7 @@ _COLUMNS = ("return_id", "revision", *_SUMMARY)
 _LATEST: Final = Prepared(
     select(answers.c.return_id, answers.c.revision).where(answers.c.subject_id == bindparam("subject"))
 )
-_OPEN: Final = Prepared(insert(answers), ("subject_id", *_COLUMNS))
+_OPEN: Final = Prepared(insert(answers), ("subject_id", "place", *_COLUMNS))
 _REPLACE: Final = Prepared(update(answers).where(answers.c.subject_id == bindparam("subject")), _COLUMNS)
 _REFRESH: Final = Prepared(
     update(answers).where(answers.c.subject_id == bindparam("subject"), answers.c.return_id == bindparam("latest")),
@@ -42,34 +45,30 @@ _PARTS: Final = Prepared(
         parts.c.attempts,
         parts.c.needs_configuration,
         parts.c.delivered_at,
+        returns.c.replaces,
     )
+    .join(returns, returns.c.return_id == parts.c.return_id)
     .where(parts.c.return_id == bindparam("return_id"))
     .order_by(parts.c.position)
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """An answer of several parts, told as one."""
-
-    status: State
-    error: Error | None
-    verification: Verification | None
-    parts: int
-    delivered_parts: int
-    attempts: int
-    delivered_at: Millis | None
-    needs_operator: bool
-
-
-def open_answer(connection: Connection, subject: SubjectId, return_id: ReturnId, revision: int, now: Millis) -> None:
-    """Make the return the subject's answer, unless one of a later revision is it already."""
+def open_answer(
+    connection: Connection,
+    subject: SubjectId,
+    return_id: ReturnId,
+    revision: int,
+    now: Millis,
+    *,
+    place: int | None = None,
+) -> None:
+    """Make the return the subject's answer, unless one of a later revision is it already; the first place stays."""
     current = _LATEST.first(connection, {"subject": subject})
     if current is not None and cast("int", current["revision"]) > revision:
         return
     values = {"return_id": return_id, "revision": revision, **_columns(_summary(connection, return_id), now)}
     if current is None:
-        _OPEN.run(connection, {"subject_id": subject, **values})
+        _OPEN.run(connection, {"subject_id": subject, "place": place, **values})
     else:
         _REPLACE.run(connection, {"subject": subject, **values})
 
@@ -95,29 +94,24 @@ def _columns(summary: Summary, now: Millis) -> dict[str, object]:
 
 
 def _summary(connection: Connection, return_id: ReturnId) -> Summary:
+    """Of the return's parts, and of those that stay of the returns that it replaces."""
     rows = _PARTS.rows(connection, {"return_id": return_id})
-    states = [State(row["state"]) for row in rows]
-    status = worst(states)
-    error = rows[states.index(status)]["error"]
-    delivered = states.count(State.DELIVERED)
-    return Summary(
-        status=status,
-        error=Error(error) if error is not None else None,
-        verification=_verification(cast("str | None", row["verification"]) for row in rows),
-        parts=len(rows),
-        delivered_parts=delivered,
-        attempts=sum(cast("int", row["attempts"]) for row in rows),
-        delivered_at=max(cast("Millis", row["delivered_at"]) for row in rows) if delivered == len(rows) else None,
-        needs_operator=any(
-            needs_operator(state, needs_configuration=bool(row["needs_configuration"]))
-            for state, row in zip(states, rows, strict=True)
-        ),
+    of_answer = [_standing(row) for row in rows]
+    replaces, replacing = cast("str | None", rows[0]["replaces"]), len(rows)
+    while replaces is not None:
+        earlier = _PARTS.rows(connection, {"return_id": replaces})
+        of_answer[:0] = [_standing(row) for row in earlier[: kept_of_replaced(len(earlier), replacing)]]
+        replaces, replacing = cast("str | None", earlier[0]["replaces"]), len(earlier)
+    return summarise(of_answer)
+
+
+def _standing(row: Row) -> Standing:
+    error, verification = row["error"], row["verification"]
+    return Standing(
+        state=State(row["state"]),
+        error=None if error is None else Error(error),
+        verification=None if verification is None else Verification(verification),
+        attempts=cast("int", row["attempts"]),
+        needs_configuration=bool(row["needs_configuration"]),
+        delivered_at=cast("Millis | None", row["delivered_at"]),
     )
-
-
-def _verification(of_parts: Iterable[str | None]) -> Verification | None:
-    """Reconciled as soon as one part was; direct if what is proved so far all was."""
-    ways = {Verification(way) for way in of_parts if way is not None}
-    if not ways:
-        return None
-    return Verification.RECONCILED if Verification.RECONCILED in ways else Verification.DIRECT

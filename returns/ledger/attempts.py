@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, select, update
 
 from returns.decisions.document import Document
 from returns.decisions.keys import idempotency_key, route_digest
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.refusals import Plan, Refusing, after_send, before_send
-from returns.delivery import Error, Event, State
+from returns.delivery import ERRORS, Error, Event, State
 from returns.ids import IdempotencyKey, Millis, PartId, SubjectId
 from returns.ledger.due import is_head
 from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
-from returns.ledger.locators import Source, learn
-from returns.ledger.moves import move, note
+from returns.ledger.locators import Kept, Source, keep, learn
+from returns.ledger.locking import lock_chat_of
+from returns.ledger.moves import Told, move, note
 from returns.ledger.outbox import supersede_from
 from returns.ledger.parts import Part, body_of, held, load, route_of
 from returns.ledger.tables import parts
@@ -43,6 +44,7 @@ def begin(
     connection: Connection, part_id: PartId, owner: str, now: Millis, policy: ReturnsPolicy, authority: Authority
 ) -> Attempt | None:
     """Commit an attempt if the part is due, first in its chat, free, and may be told; None if nothing is to be sent."""
+    lock_chat_of(connection, part_id)
     part = load(connection, part_id)
     if part is None or part.lane != SEND or part.state not in (State.QUEUED, State.RETRY_PENDING):
         return None
@@ -71,9 +73,9 @@ def _commit(connection: Connection, part: Part, owner: str, now: Millis, policy:
     }
     if part.attempts == 0:
         changes["first_attempt_at"] = now
-    if not move(connection, part, Event.ATTEMPT, now, due_at=until, changes=changes):
+    told = Told(Fact.ATTEMPT, {"placement": part.placement})
+    if not move(connection, part, Event.ATTEMPT, now, due_at=until, changes=changes, told=told):
         return None
-    note(connection, part, now, Fact.ATTEMPT, {"attempt": part.attempts + 1, "placement": part.placement})
     return Attempt(part.part_id, route, document, part.idempotency_key, fence, part.subject, part.revision)
 
 
@@ -95,16 +97,14 @@ def _withhold(connection: Connection, part: Part, verdict: Verdict, now: Millis)
 
 def postpone(connection: Connection, part_id: PartId, refused: Refused, now: Millis, policy: ReturnsPolicy) -> bool:
     """No send was possible, not even a token: nothing was attempted and nothing is counted."""
+    lock_chat_of(connection, part_id)
     part = load(connection, part_id)
     if part is None or part.state not in (State.QUEUED, State.RETRY_PENDING) or part.lane != SEND or part.due_at > now:
         return False
     plan = before_send(refused, _refusing(part, route=None), policy)
-    before = part.error
-    moved = _refuse(connection, part, plan, now)
-    left = load(connection, part_id)
-    if moved and left is not None and left.error is not before:
-        note(connection, part, now, Fact.REFUSED, {**_refusal(refused), "sent": False})
-    return moved
+    news = part.error is not ERRORS[plan.event]
+    told = Told(Fact.REFUSED, {**_refusal(refused), "sent": False}) if news else None
+    return _refuse(connection, part, plan, now, told)
 
 
 def conclude(
@@ -119,44 +119,50 @@ def conclude(
         _hurry_offline(connection, part, now)
     match outcome:
         case Accepted():
-            note(connection, part, now, Fact.ACCEPTED, {"log_id": outcome.log_id})
             return _await_reading(connection, part, outcome, now, policy)
         case Unknown():
-            note(connection, part, now, Fact.UNKNOWN, _unknown(outcome))
-            return move(connection, part, Event.UNKNOWN, now, due_at=_reading(now, policy), changes={"failures": 0})
+            told = Told(Fact.UNKNOWN, _unknown(outcome))
+            changes = {"failures": 0}
+            return move(connection, part, Event.UNKNOWN, now, due_at=_reading(now, policy), changes=changes, told=told)
         case Refused():
-            note(connection, part, now, Fact.REFUSED, _refusal(outcome))
             plan = after_send(outcome, _refusing(part, route=attempt.route), policy)
-            return _refuse(connection, part, plan, now)
+            return _refuse(connection, part, plan, now, Told(Fact.REFUSED, _refusal(outcome)))
         case _:
             assert_never(outcome)
 
 
 def _hurry_offline(connection: Connection, part: Part, now: Millis) -> None:
-    """The provider can be reached again: what waits only because it could not be is due now."""
+    """The provider can be reached again: what waits only because it could not be is due now.
+
+    Parts that another gateway has in hand at this moment are left to it: waiting for each other would be a deadlock.
+    """
+    waiting = select(parts.c.part_id).where(
+        parts.c.lane == SEND,
+        parts.c.app == part.app,
+        parts.c.state == State.RETRY_PENDING.value,
+        parts.c.error == Error.PROVIDER_OFFLINE.value,
+        parts.c.due_at > now,
+    )
     connection.execute(
-        update(parts)
-        .where(
-            parts.c.lane == SEND,
-            parts.c.app == part.app,
-            parts.c.state == State.RETRY_PENDING.value,
-            parts.c.error == Error.PROVIDER_OFFLINE.value,
-        )
-        .values(due_at=now)
+        update(parts).where(parts.c.part_id.in_(waiting.with_for_update(skip_locked=True))).values(due_at=now)
     )
 
 
 def _await_reading(connection: Connection, part: Part, outcome: Accepted, now: Millis, policy: ReturnsPolicy) -> bool:
-    ours = learn(connection, part.part_id, outcome.locator, Source.DIRECT, now)
-    event = Event.ACCEPTED if ours else Event.UNKNOWN  # a message that another part owns proves nothing
-    return move(connection, part, event, now, due_at=_reading(now, policy), changes={"failures": 0})
+    kept = keep(connection, part, outcome.locator, Source.DIRECT, now)
+    event = Event.UNKNOWN if kept is Kept.ANOTHERS else Event.ACCEPTED  # another part's message proves nothing
+    told = Told(Fact.ACCEPTED, {"log_id": outcome.log_id})
+    moved = move(connection, part, event, now, due_at=_reading(now, policy), changes={"failures": 0}, told=told)
+    if kept is Kept.NEW:
+        note(connection, part, now, Fact.LOCATED, {"source": Source.DIRECT.value})
+    return moved
 
 
 def _reading(now: Millis, policy: ReturnsPolicy) -> Millis:
     return Millis(now + policy.readback_delay_ms)
 
 
-def _refuse(connection: Connection, part: Part, plan: Plan, now: Millis) -> bool:
+def _refuse(connection: Connection, part: Part, plan: Plan, now: Millis, told: Told | None) -> bool:
     changes: dict[str, object] = {"failures": part.failures + 1}
     if plan.event is Event.MOVED_TO_CHAT:
         changes |= {
@@ -164,7 +170,7 @@ def _refuse(connection: Connection, part: Part, plan: Plan, now: Millis) -> bool
             "idempotency_key": idempotency_key(part.part_id, 1),
             "failures": 0,
         }
-    return move(connection, part, plan.event, now, due_at=Millis(now + plan.delay_ms), changes=changes)
+    return move(connection, part, plan.event, now, due_at=Millis(now + plan.delay_ms), changes=changes, told=told)
 
 
 def _refusing(part: Part, route: Route | None) -> Refusing:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, bindparam, or_, select, update
 
 from returns.decisions.matching import Expected, Nothing, One, OnlyRecalled, Several, match
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.retry import backoff_ms, retry_after_ms
-from returns.delivery import ERRORS, Event, State, unread
-from returns.ids import Millis, PartId
+from returns.delivery import ERRORS, Error, Event, State, unread
+from returns.ids import AppName, Millis, PartId
+from returns.ledger import candidates
 from returns.ledger.facts import Detail, Fact
-from returns.ledger.lanes import SEND, VERIFY
+from returns.ledger.lanes import LANES, SEARCH, VERIFY, Lane
 from returns.ledger.locators import Source, learn, locator_of, owned, verification_by
-from returns.ledger.moves import move, note, write
+from returns.ledger.locking import lock_chat_of
+from returns.ledger.moves import Told, move, note, write
 from returns.ledger.parts import Part, held, load, route_of
+from returns.ledger.prepared import Prepared
 from returns.ledger.tables import part_locators, parts, return_routes
 from returns.ports import Authority, Locator, Reading, Route, Verdict
 
@@ -26,7 +30,45 @@ BEFORE_ATTEMPT_MS = 120_000
 AFTER_ATTEMPT_MS = 300_000
 """What was sent so long after an attempt is not that attempt's any more: a send is bounded, and clocks differ."""
 
-_UNPROVED = tuple(state.value for state in (State.SENDING, State.VERIFICATION_REQUIRED, State.EXPLICIT_UNVERIFIED))
+_UNPROVED = (State.SENDING, State.VERIFICATION_REQUIRED, State.EXPLICIT_UNVERIFIED)
+
+_RIVALS: Final = Prepared(
+    select(parts.c.placement, return_routes.c.reply_to)
+    .join(return_routes, return_routes.c.return_id == parts.c.return_id)
+    .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
+    .where(
+        or_(
+            parts.c.lane.in_([bindparam(f"lane_{number}", lane) for number, lane in enumerate(LANES)]),
+            parts.c.lane.is_(None),
+        ),
+        parts.c.chat_key == bindparam("chat"),
+        parts.c.fingerprint == bindparam("fingerprint"),
+        parts.c.part_id != bindparam("part"),
+        parts.c.state.in_([bindparam(f"state_{number}", state.value) for number, state in enumerate(_UNPROVED)]),
+        parts.c.first_attempt_at <= bindparam("begun_by"),
+        part_locators.c.part_id.is_(None),
+        return_routes.c.thread_id.is_not_distinct_from(bindparam("thread")),
+    )
+)
+_CROWD: Final = Prepared(
+    select(parts.c.part_id)
+    .where(parts.c.lane == bindparam("lane"), parts.c.chat_key == bindparam("chat"), parts.c.due_at <= bindparam("now"))
+    .limit(bindparam("few"))
+)
+_HURRY: Final = Prepared(
+    update(parts)
+    .where(
+        parts.c.lane.in_([bindparam("verify", VERIFY), bindparam("search", SEARCH)]),
+        parts.c.app == bindparam("app"),
+        parts.c.due_at > bindparam("now"),
+        parts.c.error == Error.PROVIDER_VERIFICATION_UNAVAILABLE.value,
+        parts.c.lease_owner.is_(None),
+    )
+    .values(due_at=bindparam("now"))
+)
+
+CROWD: Final[Mapping[Lane, int]] = {VERIFY: 3, SEARCH: 1}
+"""With so many others of its chat that are due as well, a part is taken together with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +83,9 @@ class Check:
     settled_at: Millis
     """What was not found before this does not count, by its locator or by a search."""
     began_at: Millis
+    attempted_at: Millis
+    crowded: bool = False
+    """Others of its chat are due as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +109,49 @@ def begin(
     connection: Connection, part_id: PartId, owner: str, now: Millis, policy: ReturnsPolicy, authority: Authority
 ) -> Check | None:
     """Claim a part that is due for reading and may still be told; None if there is nothing to read."""
+    lock_chat_of(connection, part_id)
     part = load(connection, part_id)
-    if part is None or part.lane != VERIFY or part.state is not State.VERIFICATION_REQUIRED:
+    if part is None or part.due_at > now:
         return None
-    if part.due_at > now or part.leased(now):
+    return claim(connection, part, owner, now, policy, authority)
+
+
+def claim(
+    connection: Connection, part: Part, owner: str, now: Millis, policy: ReturnsPolicy, authority: Authority
+) -> Check | None:
+    """Claim a part as it was loaded, if it waits for reading, nobody holds it and it may still be told."""
+    if part.lane not in (VERIFY, SEARCH) or part.state is not State.VERIFICATION_REQUIRED or part.leased(now):
         return None
     if authority.verdict(connection, part.subject, part.revision) is Verdict.REVOKED:
         move(connection, part, Event.REVOKED_ATTEMPTED, now)
         return None
     until = now + policy.lease_ms
-    claim = {"fence": part.fence + 1, "lease_owner": owner, "lease_until": until, "due_at": until}
-    if not write(connection, part, claim):
+    claimed = {"fence": part.fence + 1, "lease_owner": owner, "lease_until": until, "due_at": until}
+    if not write(connection, part, claimed):
         return None
-    known = locator_of(connection, part_id)
+    known = locator_of(connection, part.part_id)
     attempted = part.last_attempt_at if part.last_attempt_at is not None else now
     return Check(
-        part_id=part_id,
+        part_id=part.part_id,
         fence=part.fence + 1,
         locator=known[0] if known else None,
         source=known[1] if known else None,
         expected=Expected(route_of(connection, part), part.fingerprint, Millis(attempted - BEFORE_ATTEMPT_MS)),
         settled_at=Millis(attempted + policy.settle_ms),
         began_at=now,
+        attempted_at=Millis(attempted),
+        crowded=_crowded(connection, part, VERIFY if known else SEARCH, now),
     )
+
+
+def _crowded(connection: Connection, part: Part, lane: Lane, now: Millis) -> bool:
+    asked = {"lane": lane, "chat": part.chat_key, "now": now, "few": CROWD[lane]}
+    return len(_CROWD.rows(connection, asked)) == CROWD[lane]
+
+
+def hurry(connection: Connection, app: AppName, now: Millis) -> None:
+    """The app can be read again: what waits only because it could not be is due now."""
+    _HURRY.run(connection, {"app": app, "now": now})
 
 
 def conclude_reading(connection: Connection, check: Check, event: Event, now: Millis, policy: ReturnsPolicy) -> bool:
@@ -99,11 +164,11 @@ def conclude_reading(connection: Connection, check: Check, event: Event, now: Mi
         return False
     if event is Event.MISSING and check.began_at < check.settled_at:
         return _too_early(connection, part, check, now, policy)
-    note(connection, part, now, Fact.READ_BACK, {"outcome": event.value})
+    told = Told(Fact.READ_BACK, {"outcome": event.value})
     changes: dict[str, object] = {"failures": 0}
     if event is Event.PROVED:
         changes |= {"verification": verification_by(check.source).value, "delivered_at": now}
-    return move(connection, part, event, now, changes=changes)
+    return move(connection, part, event, now, changes=changes, told=told)
 
 
 def conclude_not_read(
@@ -117,9 +182,9 @@ def conclude_not_read(
     failures = part.failures + 1
     due = Millis(now + retry_after_ms(part.part_id, failures, not_read.retry_after_ms, policy))
     fact = Fact.SEARCHED if check.locator is None else Fact.READ_BACK
-    _note_change(connection, part, Event.READ_FAILED, now, fact, {"outcome": not_read.why})
+    told = _news(part, Event.READ_FAILED, fact, {"outcome": not_read.why})
     event = Event.GAVE_UP if gave_up else Event.READ_FAILED
-    return move(connection, part, event, now, due_at=due, changes={"failures": failures})
+    return move(connection, part, event, now, due_at=due, changes={"failures": failures}, told=told)
 
 
 def conclude_search(connection: Connection, check: Check, found: Found, now: Millis, policy: ReturnsPolicy) -> bool:
@@ -127,21 +192,21 @@ def conclude_search(connection: Connection, check: Check, found: Found, now: Mil
     part = held(connection, check.part_id, State.VERIFICATION_REQUIRED, check.fence)
     if part is None:
         return False
-    messages = [reading.locator.message_id for reading in found.candidates]
-    result = match(found.candidates, owned(connection, part.app, messages))
+    taken = owned(connection, part.app, [reading.locator.message_id for reading in found.candidates])
+    result = match(found.candidates, taken)
     settled = found.began_at >= check.settled_at
     match result:
         case One():
-            return _found(connection, part, check, result, settled=settled, now=now, policy=policy)
+            return _found(connection, part, check, result, found, settled=settled, now=now, policy=policy)
         case Several(count) if settled:
-            note(connection, part, now, Fact.SEARCHED, {"outcome": "several", "candidates": count})
-            return move(connection, part, Event.AMBIGUOUS, now)
+            candidates.keep(connection, part, found.candidates, taken)
+            told = Told(Fact.SEARCHED, {"outcome": "several", "candidates": count})
+            return move(connection, part, Event.AMBIGUOUS, now, told=told)
         case OnlyRecalled() if settled:
-            note(connection, part, now, Fact.SEARCHED, {"outcome": "only_recalled"})
-            return move(connection, part, Event.RECALLED, now)
+            told = Told(Fact.SEARCHED, {"outcome": "only_recalled"})
+            return move(connection, part, Event.RECALLED, now, told=told)
         case Nothing() if settled:
-            note(connection, part, now, Fact.SEARCHED, {"outcome": "none"})
-            return move(connection, part, Event.NO_MATCH, now)
+            return move(connection, part, Event.NO_MATCH, now, told=Told(Fact.SEARCHED, {"outcome": "none"}))
         case Several() | OnlyRecalled() | Nothing():
             return _too_early(connection, part, check, now, policy)
 
@@ -151,6 +216,7 @@ def _found(
     part: Part,
     check: Check,
     one: One,
+    found: Found,
     *,
     settled: bool,
     now: Millis,
@@ -160,8 +226,9 @@ def _found(
     if _rivals(connection, part, check.expected.route, one.sent_at):
         if not settled:
             return _too_early(connection, part, check, now, policy)
-        note(connection, part, now, Fact.SEARCHED, {"outcome": "several", "candidates": 1, "rivals": True})
-        return move(connection, part, Event.AMBIGUOUS, now)
+        candidates.keep(connection, part, [each for each in found.candidates if each.locator == one.locator], set())
+        told = Told(Fact.SEARCHED, {"outcome": "several", "candidates": 1, "rivals": True})
+        return move(connection, part, Event.AMBIGUOUS, now, told=told)
     note(connection, part, now, Fact.SEARCHED, {"outcome": "found"})
     if learn(connection, part.part_id, one.locator, Source.SEARCH, now):
         return True
@@ -171,44 +238,37 @@ def _found(
 def _too_early(connection: Connection, part: Part, check: Check, now: Millis, policy: ReturnsPolicy) -> bool:
     """Look again soon, and in any case as soon as not finding it counts."""
     fact = Fact.SEARCHED if check.locator is None else Fact.READ_BACK
-    _note_change(connection, part, Event.NOT_FOUND_EARLY, now, fact, {"outcome": "none_yet"})
+    told = _news(part, Event.NOT_FOUND_EARLY, fact, {"outcome": "none_yet"})
     due = now + backoff_ms(part.part_id, part.failures + 1, policy)
     if now < check.settled_at:
         due = min(due, check.settled_at)
     changes = {"failures": part.failures + 1}
     error = unread(located=check.locator is not None)
-    return move(connection, part, Event.NOT_FOUND_EARLY, now, due_at=Millis(due), error=error, changes=changes)
+    due_at = Millis(due)
+    return move(connection, part, Event.NOT_FOUND_EARLY, now, due_at=due_at, error=error, changes=changes, told=told)
 
 
 def _rivals(connection: Connection, part: Part, route: Route, sent_at: Millis) -> bool:
     """Whether the message that was sent at ``sent_at`` could be another unlocated part's just as well.
 
-    That is one with the same content and place that was attempted about then, whatever became of it since: an answer
-    that could not be proved may have arrived all the same.
+    That is one with the same content and place that was attempted before, whatever became of it since and however long
+    ago: an answer that could not be proved may have arrived all the same, and a process that was stopped between its
+    attempt and its first byte sends whenever it goes on.
     """
-    others = connection.execute(
-        select(parts.c.placement, return_routes.c.reply_to)
-        .join(return_routes, return_routes.c.return_id == parts.c.return_id)
-        .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
-        .where(
-            or_(parts.c.lane.in_((SEND, VERIFY)), parts.c.lane.is_(None)),
-            parts.c.chat_key == part.chat_key,
-            parts.c.fingerprint == part.fingerprint,
-            parts.c.part_id != part.part_id,
-            parts.c.state.in_(_UNPROVED),
-            parts.c.first_attempt_at <= sent_at + BEFORE_ATTEMPT_MS,
-            parts.c.last_attempt_at >= sent_at - AFTER_ATTEMPT_MS,
-            part_locators.c.part_id.is_(None),
-            return_routes.c.thread_id.is_not_distinct_from(route.thread_id),
-        )
-    ).all()
+    asked = {
+        "chat": part.chat_key,
+        "fingerprint": part.fingerprint,
+        "part": part.part_id,
+        "begun_by": sent_at + BEFORE_ATTEMPT_MS,
+        "thread": route.thread_id,
+    }
+    others = _RIVALS.rows(connection, asked)
     if route.thread_id is not None:
         return bool(others)
-    parents = {other.reply_to if other.placement == "reply" else None for other in others}
+    parents = {other["reply_to"] if other["placement"] == "reply" else None for other in others}
     return route.reply_to in parents
 
 
-def _note_change(connection: Connection, part: Part, event: Event, now: Millis, fact: Fact, detail: Detail) -> None:
-    """Record a fact of a kind that repeats only when it tells something new."""
-    if part.error is not ERRORS[event] or part.failures == 0:
-        note(connection, part, now, fact, detail)
+def _news(part: Part, event: Event, fact: Fact, detail: Detail) -> Told | None:
+    """A fact of a kind that repeats is told only when it tells something new."""
+    return Told(fact, detail) if part.error is not ERRORS[event] or part.failures == 0 else None

@@ -1,26 +1,37 @@
-"""What the pump has to look at next. The cost follows what is pending, never what is stored.
+"""What the pump has to look at next. The cost follows what is started, neither what is pending nor what is stored.
 
 Of the parts that wait to be sent, only the head of each chat is due: the first in the order of its return and its
-position. A part that somebody is sending keeps its chat to itself. Parts that wait to be read hold nobody up.
+position. A part that somebody is sending keeps its chat to itself. What stands behind another part of its chat is put
+back when a look comes upon it, and brought forward when that part leaves (``moves``); whether a part may be sent is
+decided by ``is_head`` alone. Parts that wait to be read hold nobody up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, or_, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select, update
 
 from returns.delivery import State
-from returns.ids import AppName, ChatKey, Millis, PartId
-from returns.ledger.lanes import SEND, VERIFY, Lane
+from returns.ids import AppName, ChatKey, Millis, PartId, ThreadId
+from returns.ledger.lanes import LANES, SEARCH, SEND, Lane
 from returns.ledger.parts import Part
-from returns.ledger.prepared import Prepared, listed, size_for
-from returns.ledger.tables import parts
+from returns.ledger.prepared import Prepared, Row
+from returns.ledger.tables import parts, return_routes
 
-_BEFORE: Final = Prepared(
+MOST_ROWS: Final = 1024
+"""The most rows that one look at an app's lane reads."""
+
+MARGIN: Final = 8
+"""So many more rows than are wanted are read at first, for those that are taken."""
+
+REFUSED_BACK_MS: Final = 5_000
+"""For so long a part that was refused before, and stands behind another one now, is not looked at."""
+
+_FIRST_OF_CHAT: Final = (
     select(parts.c.part_id)
     .where(
         parts.c.lane == SEND,
@@ -34,86 +45,211 @@ _BEFORE: Final = Prepared(
     )
     .limit(1)
 )
+_BEFORE: Final = Prepared(_FIRST_OF_CHAT)
+_NEXT_APP: Final = Prepared(
+    select(func.min(parts.c.app).label("app")).where(parts.c.lane == bindparam("lane"), parts.c.app > bindparam("app"))
+)
+_NEXT_DUE: Final = Prepared(
+    select(func.min(parts.c.due_at).label("due_at")).where(
+        parts.c.lane == bindparam("lane"), parts.c.app == bindparam("app"), parts.c.due_at > bindparam("now")
+    )
+)
+_STILL_THERE: Final = Prepared(
+    select(parts.c.part_id).where(parts.c.part_id == bindparam("part"), parts.c.lane == SEND).with_for_update()
+)
+_PUT_BACK: Final = Prepared(
+    update(parts)
+    .where(
+        parts.c.part_id == bindparam("part"),
+        parts.c.lane == SEND,
+        parts.c.state == bindparam("of_state"),
+        parts.c.due_at <= bindparam("now"),
+    )
+    .values(due_at=bindparam("until"))
+)
+_PULL_IN: Final = Prepared(
+    update(parts)
+    .where(
+        parts.c.lane.in_([bindparam(f"lane_{number}", lane) for number, lane in enumerate(LANES)]),
+        parts.c.due_at > bindparam("latest"),
+    )
+    .values(due_at=bindparam("now"), lease_until=None)
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A part to look at, and when."""
+    """A part to look at, and since when. The thread is private and only told of parts that are looked for."""
 
     part_id: PartId
     chat_key: ChatKey
     app: AppName
     state: State
     due_at: Millis
+    thread_id: ThreadId | None = None
+
+    @property
+    def place(self) -> tuple[ChatKey, ThreadId | None]:
+        """Whose history shows it."""
+        return self.chat_key, self.thread_id
 
 
 @dataclass(frozen=True, slots=True)
-class Excluded:
-    """What a pass leaves out for now."""
+class Asked:
+    """How much of a lane a pass has room for."""
 
-    chats: Collection[ChatKey] = ()
-    apps: Collection[AppName] = ()
-    parts: Collection[PartId] = ()
+    lane: Lane
+    most: int
+    """In all."""
+    rooms: Mapping[AppName, int]
+    """For each app; 0 leaves it out."""
+    other_apps: int
+    """For each app that ``rooms`` does not name."""
+    taken: Collection[object] = ()
+    """What is under way: chats of parts to send, places of parts to look for, ids of parts to read."""
 
 
-def next_due(connection: Connection, lane: Lane, limit: int, excluded: Excluded) -> tuple[Due, ...]:
-    """The next parts of the lane, earliest first, due or not; among them at most one a chat in the send lane."""
-    chats, apps, left_out = sorted(excluded.chats), sorted(excluded.apps), sorted(excluded.parts)
-    prepared = _prepared(lane, size_for(len(chats)), size_for(len(apps)), size_for(len(left_out)))
-    asked = {"limit": limit, **listed("chat", chats), **listed("app", apps), **listed("part", left_out)}
-    return tuple(
-        Due(
-            PartId(cast("str", row["part_id"])),
-            ChatKey(cast("str", row["chat_key"])),
-            AppName(cast("str", row["app"])),
-            State(row["state"]),
-            Millis(cast("int", row["due_at"])),
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What a look at a lane found."""
+
+    due: tuple[Due, ...] = ()
+    """To be started, the earliest first in each app; at most one a chat to send, and one a place to look for."""
+    behind: tuple[tuple[PartId, PartId], ...] = ()
+    """Parts to be put back, each with the one that stands before it."""
+    apps: tuple[AppName, ...] = ()
+    """Apps with parts in the lane."""
+    next_at: Millis | None = None
+    """When the next part is due that is not yet."""
+
+
+def front(connection: Connection, asked: Asked, now: Millis) -> Front:
+    """What of a lane is due and may be started."""
+    found: list[Due] = []
+    behind: list[tuple[PartId, PartId]] = []
+    next_at: Millis | None = None
+    apps = apps_of(connection, asked.lane)
+    for app in apps:
+        room = min(asked.rooms.get(app, asked.other_apps), asked.most - len(found))
+        if room <= 0:
+            continue
+        of_app, put_back = _of_app(connection, asked, app, room, now)
+        found += of_app
+        behind += put_back
+        later = _NEXT_DUE.only(connection, {"lane": asked.lane, "app": app, "now": now})["due_at"]
+        if later is not None and (next_at is None or cast("int", later) < next_at):
+            next_at = Millis(cast("int", later))
+    return Front(tuple(found), tuple(behind), apps, next_at)
+
+
+def apps_of(connection: Connection, lane: Lane) -> tuple[AppName, ...]:
+    """The apps that have parts in the lane, by one step of the index each."""
+    found: list[AppName] = []
+    after = ""
+    while (app := _NEXT_APP.only(connection, {"lane": lane, "app": after})["app"]) is not None:
+        after = cast("str", app)
+        found.append(AppName(after))
+    return tuple(found)
+
+
+def _of_app(
+    connection: Connection, asked: Asked, app: AppName, room: int, now: Millis
+) -> tuple[list[Due], list[tuple[PartId, PartId]]]:
+    """Read on until there is enough or nothing more, so that what is taken hides nothing."""
+    limit = room + MARGIN
+    while True:
+        rows = _rows(connection, asked.lane, app, now, limit)
+        due, behind = _startable(connection, asked, rows, room)
+        if len(due) == room or len(rows) < limit or limit >= MOST_ROWS or len(behind) > room:
+            return due, behind
+        limit = min(limit * 4, MOST_ROWS)
+
+
+def _startable(
+    connection: Connection, asked: Asked, rows: Sequence[Row], room: int
+) -> tuple[list[Due], list[tuple[PartId, PartId]]]:
+    found: list[Due] = []
+    behind: list[tuple[PartId, PartId]] = []
+    begun: set[object] = set()
+    for row in rows:
+        due = _due(row)
+        before = _before(connection, due, row) if asked.lane == SEND else None
+        if before is not None:
+            behind.append((due.part_id, before))
+            continue
+        key = _taken_by(asked.lane, due)
+        if key in begun or key in asked.taken:
+            continue
+        begun.add(key)
+        found.append(due)
+        if len(found) == room:
+            break
+    return found, behind
+
+
+def _before(connection: Connection, due: Due, row: Row) -> PartId | None:
+    """The part that this one stands behind. An attempt that lost its holder stands behind none."""
+    if due.state is State.SENDING:
+        return None
+    place = {"chat": due.chat_key, "part": due.part_id, "seq": row["return_seq"], "position": row["position"]}
+    first = _BEFORE.first(connection, place)
+    return None if first is None else PartId(cast("str", first["part_id"]))
+
+
+def _taken_by(lane: Lane, due: Due) -> object:
+    """What of the part is under way when it is: see ``Asked.taken``."""
+    match lane:
+        case "send":
+            return due.chat_key
+        case "verify":
+            return due.part_id
+        case "search":
+            return due.place
+
+
+def statement(lane: Lane) -> Select[*tuple[object, ...]]:
+    """The query for the parts of an app's lane that are due, the earliest first."""
+    columns = [
+        parts.c.part_id,
+        parts.c.chat_key,
+        parts.c.app,
+        parts.c.state,
+        parts.c.due_at,
+        parts.c.return_seq,
+        parts.c.position,
+    ]
+    query = select(*columns)
+    if lane == SEARCH:
+        query = select(*columns, return_routes.c.thread_id).join(
+            return_routes, return_routes.c.return_id == parts.c.return_id
         )
-        for row in prepared.rows(connection, asked)
-    )
-
-
-@lru_cache(maxsize=256)
-def _prepared(lane: Lane, chats: int, apps: int, left_out: int) -> Prepared:
-    """The query for so many names of each kind."""
-    excluded = Excluded([ChatKey("")] * chats, [AppName("")] * apps, [PartId("")] * left_out)
-    return Prepared(statement(lane, 0, excluded))
-
-
-def statement(lane: Lane, limit: int, excluded: Excluded) -> Select[str, str, str, str, int]:
-    """The query of ``next_due``."""
-    query = select(parts.c.part_id, parts.c.chat_key, parts.c.app, parts.c.state, parts.c.due_at).where(
-        parts.c.lane == lane
-    )
-    if lane == SEND:
-        query = query.where(or_(parts.c.state == State.SENDING.value, ~_behind()))
-    kinds = (
-        ("chat", parts.c.chat_key, excluded.chats),
-        ("app", parts.c.app, excluded.apps),
-        ("part", parts.c.part_id, excluded.parts),
-    )
-    for name, column, left_out in kinds:
-        if left_out:
-            query = query.where(
-                column.not_in([bindparam(each, value) for each, value in listed(name, left_out).items()])
-            )
-    return query.order_by(parts.c.due_at).limit(bindparam("limit", limit))
-
-
-def _behind() -> ColumnElement[bool]:
-    """Whether another part of the chat comes first, or is under way."""
-    other = parts.alias("other")
-    return exists(
-        select(other.c.part_id).where(
-            other.c.lane == SEND,
-            other.c.chat_key == parts.c.chat_key,
-            other.c.part_id != parts.c.part_id,
-            or_(
-                other.c.return_seq < parts.c.return_seq,
-                and_(other.c.return_seq == parts.c.return_seq, other.c.position < parts.c.position),
-                other.c.state == State.SENDING.value,
-            ),
+    chosen = (
+        query.where(
+            parts.c.lane == bindparam("lane"), parts.c.app == bindparam("app"), parts.c.due_at <= bindparam("now")
         )
+        .order_by(parts.c.due_at)
+        .limit(bindparam("limit"))
+    )
+    return cast("Select[*tuple[object, ...]]", chosen)
+
+
+@lru_cache(maxsize=4)
+def _prepared(lane: Lane) -> Prepared:
+    return Prepared(statement(lane))
+
+
+def _rows(connection: Connection, lane: Lane, app: AppName, now: Millis, limit: int) -> list[Row]:
+    return _prepared(lane).rows(connection, {"lane": lane, "app": app, "now": now, "limit": limit})
+
+
+def _due(row: Row) -> Due:
+    return Due(
+        PartId(cast("str", row["part_id"])),
+        ChatKey(cast("str", row["chat_key"])),
+        AppName(cast("str", row["app"])),
+        State(row["state"]),
+        Millis(cast("int", row["due_at"])),
+        cast("ThreadId | None", row.get("thread_id")),
     )
 
 
@@ -123,11 +259,19 @@ def is_head(connection: Connection, part: Part) -> bool:
     return _BEFORE.first(connection, place) is None
 
 
+def put_back(connection: Connection, behind: Collection[tuple[PartId, PartId]], now: Millis, until: Millis) -> None:
+    """Look at parts later that stand behind others; when those leave, they are brought forward before that.
+
+    The part in front is locked first, so that it cannot leave in between, which nobody would notice. A part that was
+    refused before is not brought forward, for it may have to wait for its own time: it is looked at again soon.
+    """
+    soon = min(now + REFUSED_BACK_MS, until)
+    for part, before in behind:
+        if _STILL_THERE.first(connection, {"part": before}) is not None:
+            for state, later in ((State.QUEUED, until), (State.RETRY_PENDING, soon)):
+                _PUT_BACK.run(connection, {"part": part, "of_state": state.value, "now": now, "until": later})
+
+
 def pull_in(connection: Connection, now: Millis, longest_ms: int) -> int:
     """Make due what lies further ahead than any delay of ours: the clock went back. Returns how many parts."""
-    pulled = connection.execute(
-        update(parts)
-        .where(parts.c.lane.in_((SEND, VERIFY)), parts.c.due_at > now + longest_ms)
-        .values(due_at=now, lease_until=None)
-    )
-    return pulled.rowcount
+    return _PULL_IN.run(connection, {"latest": now + longest_ms, "now": now})

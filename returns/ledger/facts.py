@@ -1,4 +1,8 @@
-"""The timeline's part: what happened to a return, in order. Nothing private goes in."""
+"""The timeline's part: what happened to a return, in order. Nothing private goes in.
+
+Whatever moves a part stands in one of its facts (see ``returns.ledger.moves``), so that the facts alone give the parts'
+public columns again: ``returns.decisions.replay`` folds them.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +51,10 @@ class Fact(Enum):
     """Replaced before any attempt."""
     LOOK_AGAIN = "look_again"
     """An operator asked for another look."""
+    RESENT = "resent"
+    """An operator had the rest of an answer sent anew, by a return that replaces this one."""
+    MOVED = "moved"
+    """The part went on, and nothing else was told of it."""
     FAULT = "fault"
     """Handling the part failed by a fault of ours; it is tried again later."""
 

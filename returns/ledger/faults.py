@@ -9,6 +9,7 @@ from returns.decisions.retry import backoff_ms
 from returns.delivery import State
 from returns.ids import Millis, PartId
 from returns.ledger.facts import Fact
+from returns.ledger.locking import lock_chat_of
 from returns.ledger.moves import note
 from returns.ledger.parts import load
 from returns.ledger.tables import parts
@@ -16,6 +17,7 @@ from returns.ledger.tables import parts
 
 def put_off(connection: Connection, part_id: PartId, fault: str, now: Millis, policy: ReturnsPolicy) -> None:
     """Record the fault and look at the part later. A send that is under way is left to its lease."""
+    lock_chat_of(connection, part_id)
     part = load(connection, part_id)
     if part is None or part.lane is None or part.state is State.SENDING:
         return

@@ -13,8 +13,8 @@ from returns.delivery import Event, State, Verification
 from returns.ids import AppName, ChatId, MessageId, Millis, PartId, ThreadId
 from returns.ledger.facts import Fact
 from returns.ledger.inserting import or_yield
-from returns.ledger.moves import move, note
-from returns.ledger.parts import load
+from returns.ledger.moves import Told, move, note
+from returns.ledger.parts import Part, load
 from returns.ledger.prepared import Prepared, listed, names, size_for
 from returns.ledger.tables import part_locators
 from returns.ports import Locator
@@ -41,20 +41,24 @@ class Source(Enum):
     """An operator named it."""
 
 
-def learn(connection: Connection, part_id: PartId, locator: Locator, source: Source, now: Millis) -> bool:
-    """Store where a part's message is, and look at it if the part's outcome is open.
+class Kept(Enum):
+    """What became of a locator that was to be stored."""
 
-    The first locator of a part stays; the same one again changes nothing. False if the part has another one, or if the
-    message belongs to another part.
-    """
-    known = locator_of(connection, part_id)
+    NEW = "new"
+    """It is the part's now."""
+    KNOWN = "known"
+    """It was the part's before."""
+    ANOTHERS = "anothers"
+    """The part has another one, or the message belongs to another part; nothing was stored."""
+
+
+def keep(connection: Connection, part: Part, locator: Locator, source: Source, now: Millis) -> Kept:
+    """Store where a part's message is, and nothing else. The first locator of a part stays."""
+    known = locator_of(connection, part.part_id)
     if known is not None:
-        return known[0].message_id == locator.message_id
-    part = load(connection, part_id)
-    if part is None:
-        return False
+        return Kept.KNOWN if known[0].message_id == locator.message_id else Kept.ANOTHERS
     row = {
-        "part_id": part_id,
+        "part_id": part.part_id,
         "app": part.app,
         "message_id": locator.message_id,
         "chat_id": locator.chat_id,
@@ -62,11 +66,27 @@ def learn(connection: Connection, part_id: PartId, locator: Locator, source: Sou
         "source": source.value,
         "at": now,
     }
-    if _LEARN[connection.dialect.name].run(connection, row) != 1:
+    return Kept.NEW if _LEARN[connection.dialect.name].run(connection, row) == 1 else Kept.ANOTHERS
+
+
+def learn(connection: Connection, part_id: PartId, locator: Locator, source: Source, now: Millis) -> bool:
+    """Store where a part's message is, and look at it if the part's outcome is open.
+
+    The first locator of a part stays; the same one again changes nothing. False if the part has another one, or if the
+    message belongs to another part.
+    """
+    part = load(connection, part_id)
+    if part is None:
         return False
-    note(connection, part, now, Fact.LOCATED, {"source": source.value})
+    kept = keep(connection, part, locator, source, now)
+    if kept is not Kept.NEW:
+        return kept is Kept.KNOWN
+    told = Told(Fact.LOCATED, {"source": source.value})
     if part.state in (State.VERIFICATION_REQUIRED, State.EXPLICIT_UNVERIFIED):
-        move(connection, part, Event.LOCATED, now, changes={"failures": 0})
+        # A search that is under way loses its hold: it would conclude that nothing was found.
+        move(connection, part, Event.LOCATED, now, changes={"failures": 0, "fence": part.fence + 1}, told=told)
+    else:
+        note(connection, part, now, told.fact, told.detail)
     return True
 
 

@@ -2,15 +2,20 @@
 
 ``move`` asks the table, writes the row guarded by the state and the fence that it leaves, and in the same transaction
 writes what follows from it: the facts, the parts behind it, the answer's summary and the wakeups.
+
+One fact of a move says what a replay needs: its event, the state that it led to, and whatever else of the part's public
+columns became another one. It is the fact of having been settled, where the move settled the part, and otherwise the
+one that the caller tells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, assert_never
+from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from returns.delivery import ERRORS, Error, Event, State, advance
 from returns.ids import Millis
@@ -32,6 +37,42 @@ _NEXT: Final = Prepared(
     .values(lane=SEND, error=None, due_at=bindparam("now"), updated_at=bindparam("now")),
 )
 
+_SHOWN: Final = {"attempts": "attempt", "verification": "verification", "placement": "placement"}
+"""Columns that a move may change, and what its fact calls them."""
+
+_SETTLED: Final = {
+    State.DELIVERED: Fact.DELIVERED,
+    State.EXPLICIT_UNVERIFIED: Fact.UNVERIFIED,
+    State.UNDELIVERABLE: Fact.UNDELIVERABLE,
+    State.SUPERSEDED: Fact.SUPERSEDED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The fact that a move is told by."""
+
+    fact: Fact
+    detail: Detail = field(default_factory=dict[str, str | int | bool | None])
+
+
+_first = parts.alias("first")
+_FORWARD: Final = Prepared(
+    update(parts)
+    .where(
+        parts.c.part_id
+        == select(_first.c.part_id)
+        .where(_first.c.lane == SEND, _first.c.chat_key == bindparam("chat"))
+        .order_by(_first.c.return_seq, _first.c.position)
+        .limit(1)
+        .scalar_subquery(),
+        parts.c.state == State.QUEUED.value,
+        parts.c.due_at > bindparam("now"),
+    )
+    .values(due_at=bindparam("now"))
+)
+"""The part that is now the first one of its chat was put back behind another; it is due (see ``due.put_back``)."""
+
 
 def move(
     connection: Connection,
@@ -42,11 +83,12 @@ def move(
     due_at: Millis | None = None,
     error: Error | None = None,
     changes: Mapping[str, object] | None = None,
+    told: Told | None = None,
 ) -> bool:
     """Apply ``event`` to the part as it was loaded; False if it is no longer in that state and under that fence.
 
     ``due_at`` is when to look at it next (now, if None); ``error`` stands instead of the event's own; ``changes`` are
-    further columns. Raises ``IllegalTransition`` and moves nothing if the table has no such move.
+    further columns; ``told`` is the fact that it is told by; a move that changes nothing to be seen needs none. Raises ``IllegalTransition`` and moves nothing if the table has no such move.
     """
     target = advance(part.state, event)
     left = error or ERRORS[event]
@@ -54,7 +96,7 @@ def move(
         "state": target.value,
         "error": left.value if left else None,
         "needs_configuration": event is Event.REFUSED_CONFIGURATION,
-        "lane": lane_of(target),
+        "lane": lane_of(target, left, part.lane),
         "due_at": now if due_at is None else due_at,
         "lease_owner": None,
         "lease_until": None,
@@ -63,7 +105,7 @@ def move(
     }
     if not write(connection, part, values):
         return False
-    _tell(connection, part, target, left, now, values.get("verification"))
+    _tell(connection, part, _moved(event, target, values), now, told)
     _follow(connection, part, target, now)
     return True
 
@@ -95,27 +137,41 @@ def refresh(connection: Connection, part: Part, now: Millis) -> None:
         answers.refresh(connection, part.subject, part.return_id, now)
 
 
-def _tell(
-    connection: Connection, part: Part, target: State, left: Error | None, now: Millis, verification: object
-) -> None:
-    """The fact that a part was settled."""
-    match target:
-        case State.DELIVERED:
-            note(connection, part, now, Fact.DELIVERED, {"verification": str(verification)})
-        case State.EXPLICIT_UNVERIFIED:
-            note(connection, part, now, Fact.UNVERIFIED, {"error": left.value if left else None})
-        case State.UNDELIVERABLE:
-            note(connection, part, now, Fact.UNDELIVERABLE, {"error": left.value if left else None})
-        case State.SUPERSEDED:
-            note(connection, part, now, Fact.SUPERSEDED)
-        case State.QUEUED | State.SENDING | State.RETRY_PENDING | State.VERIFICATION_REQUIRED:
-            pass
-        case _:
-            assert_never(target)
+def _moved(event: Event, target: State, values: Mapping[str, object]) -> Detail:
+    """What a replay needs of a move."""
+    changed = {name: cast("str | int | None", values[column]) for column, name in _SHOWN.items() if column in values}
+    return {
+        "event": event.value,
+        "state": target.value,
+        "error": cast("str | None", values["error"]),
+        "needs_configuration": True if values["needs_configuration"] else None,
+        **changed,
+    }
+
+
+def _tell(connection: Connection, part: Part, moved: Detail, now: Millis, told: Told | None) -> None:
+    """Record the move with the fact that it is told by, or with that of the part's being settled."""
+    settled = _SETTLED.get(State(moved["state"]))
+    if settled is not None:
+        if told is not None:
+            note(connection, part, now, told.fact, told.detail)
+        note(connection, part, now, settled, moved)
+    elif told is not None:
+        note(connection, part, now, told.fact, {**told.detail, **moved})
+    elif _shows(part, moved):
+        note(connection, part, now, Fact.MOVED, moved)
+
+
+def _shows(part: Part, moved: Detail) -> bool:
+    """Whether the part looks different after a move that changed no more than its state."""
+    before = (part.state.value, part.error.value if part.error else None, part.needs_configuration)
+    return before != (moved["state"], moved["error"], bool(moved["needs_configuration"]))
 
 
 def _follow(connection: Connection, part: Part, target: State, now: Millis) -> None:
     """What the move means for the parts behind this one, for the answer and for who waits."""
+    if part.lane == SEND and lane_of(target) != SEND:
+        _FORWARD.run(connection, {"chat": part.chat_key, "now": now})
     if target is State.DELIVERED:
         _release_next(connection, part, now)
     elif target in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):

@@ -1,45 +1,216 @@
-"""What an operator may ask of a delivery: to look again. Looking sends nothing."""
+"""What an operator may ask of a delivery: to look again, to look at a message, to send the rest anew, to stop.
+
+Looking sends nothing. Sending anew is a new return that replaces the one that could not be proved: the caller has
+looked first, and says so by the part as it stands then. ``lock_chats_of`` keeps other writers out of what is read here
+before it is acted upon.
+"""
 
 from __future__ import annotations
 
-from typing import cast
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, cast
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, delete, func, select
 
-from returns.delivery import Event, State, unread
-from returns.ids import Millis, SubjectId
+from returns.decisions.policy import ReturnsPolicy
+from returns.delivery import Error, Event, State, unread
+from returns.ids import MessageId, Millis, ReturnId, SubjectId
 from returns.ledger.facts import Fact
-from returns.ledger.locators import locator_of
-from returns.ledger.moves import move, note
-from returns.ledger.parts import Part, from_row, selection
+from returns.ledger.locators import Kept, Source, keep, locator_of, owned
+from returns.ledger.locking import lock_chats_of
+from returns.ledger.moves import Told, move, note, write
+from returns.ledger.outbox import NewReturn, ReturnKind, enqueue, supersede_from
+from returns.ledger.parts import Part, body_of, from_row, route_of, selection
 from returns.ledger.prepared import Row
-from returns.ledger.tables import answers, parts
+from returns.ledger.tables import answers, part_bodies, part_locators, parts, returns
 from returns.ledger.wakeups import RETURNS, announce
+from returns.ports import Locator
 
-_OPEN = (State.EXPLICIT_UNVERIFIED.value, State.VERIFICATION_REQUIRED.value)
+GIVE_UP_AFTER_MS: Final = ReturnsPolicy().give_up_after_ms
+
+_LOOKED_AT = (State.EXPLICIT_UNVERIFIED, State.VERIFICATION_REQUIRED)
+_UNSENT = (State.QUEUED, State.RETRY_PENDING)
 
 
-def look_again(connection: Connection, subject: SubjectId, now: Millis) -> bool:
-    """Have the unproved parts of the subject's answer read or looked for at once; False if there is none."""
+@dataclass(frozen=True, slots=True)
+class AnswerNow:
+    """The answer of a subject as it stands."""
+
+    return_id: ReturnId
+    revision: int
+    status: State
+    error: Error | None
+
+
+class Naming(Enum):
+    """What came of an operator's naming a message."""
+
+    LOOKING = "looking"
+    """It is read next."""
+    NOT_OPEN = "not_open"
+    """The answer has no part that waits for a proof."""
+    ANOTHERS = "anothers"
+    """It is the message of another part."""
+    LOCATED = "located"
+    """The provider itself said where the part is, and named another message."""
+
+
+def answer_of(connection: Connection, subject: SubjectId) -> AnswerNow | None:
+    """The subject's answer, or None while there is none."""
+    row = connection.execute(
+        select(answers.c.return_id, answers.c.revision, answers.c.status, answers.c.error).where(
+            answers.c.subject_id == subject
+        )
+    ).first()
+    if row is None:
+        return None
+    error = cast("str | None", row.error)
+    return AnswerNow(ReturnId(row.return_id), row.revision, State(row.status), None if error is None else Error(error))
+
+
+def look_again(
+    connection: Connection, subject: SubjectId, now: Millis, *, give_up_after_ms: int = GIVE_UP_AFTER_MS
+) -> bool:
+    """Have the unproved parts of the subject's answer read or looked for at once; False if there is none.
+
+    A reading that fails is tried again for ``give_up_after_ms``. A message that an operator named and that turned out
+    to be another one is forgotten, so that the part is looked for.
+    """
+    lock_chats_of(connection, subject)
+    answer = answer_of(connection, subject)
+    found = [] if answer is None else [part for part in _parts(connection, answer) if part.state in _LOOKED_AT]
+    for part in found:
+        _look(connection, part, Millis(now + give_up_after_ms), now)
+    announce(connection, RETURNS)
+    return bool(found)
+
+
+def unproved(connection: Connection, answer: AnswerNow) -> Part | None:
+    """The first part of the answer that was attempted and is not proved, or cannot be delivered.
+
+    Under ``lock_chats_of`` it stays as it is until the transaction ends.
+    """
+    open_ones = (*_LOOKED_AT, State.UNDELIVERABLE)
+    return next((part for part in _parts(connection, answer) if part.state in open_ones), None)
+
+
+def name_message(
+    connection: Connection, part: Part, message: MessageId, now: Millis, *, give_up_after_ms: int = GIVE_UP_AFTER_MS
+) -> Naming:
+    """Take an operator's word for where the part's message is, and have it read: only that proves it."""
+    if part.state not in _LOOKED_AT:
+        return Naming.NOT_OPEN
+    known = locator_of(connection, part.part_id)
+    if known is None or known[0].message_id != message:
+        if owned(connection, part.app, [message]):
+            return Naming.ANOTHERS
+        if known is not None and known[1] is Source.DIRECT:
+            return Naming.LOCATED
+        _forget_locator(connection, part)
+    route = route_of(connection, part)
+    kept = keep(connection, part, Locator(message, route.chat_id, route.thread_id), Source.OPERATOR, now)
+    if kept is Kept.ANOTHERS:
+        return Naming.ANOTHERS
+    # Whoever looks for it just now looks for nothing any more.
+    changes = {"failures": 0, "give_up_at": now + give_up_after_ms, "fence": part.fence + 1}
+    told = Told(Fact.LOCATED, {"source": Source.OPERATOR.value})
+    move(connection, part, Event.LOCATED, now, changes=changes, told=told)
+    return Naming.LOOKING
+
+
+def give_up(connection: Connection, part: Part, now: Millis) -> bool:
+    """Stop looking for now, because nothing could be read; False if somebody is looking."""
+    return not part.leased(now) and move(connection, part, Event.GAVE_UP, now)
+
+
+def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Millis, *, who: str, reason: str) -> bool:
+    """Replace the answer from ``part`` on by a new return with keys of its own; False if the part moved meanwhile.
+
+    Raises ``NoLongerKept`` (see ``is_kept``), and nothing is sent.
+    The caller knows that the part was looked for, or that it was definitely not delivered, and that it may be told
+    along its route. What was queued behind it becomes superseded; what was proved before it stays in the answer.
+    """
+    rest = _rest(connection, part)
+    documents = tuple(body_of(connection, each) for each in rest)
+    if not write(connection, part, {"updated_at": now}):
+        return False
+    note(
+        connection,
+        part,
+        now,
+        Fact.RESENT,
+        {
+            "who": who,
+            "reason": reason,
+            "before": part.state.value,
+            "before_error": part.error.value if part.error else None,
+            "replaced_by": return_id,
+        },
+    )
+    supersede_from(connection, part.return_id, part.position, now)
+    route = route_of(connection, part)
+    new = NewReturn(return_id, part.subject, part.revision, ReturnKind.ANSWER, route, documents, part.return_id)
+    enqueue(connection, new, now)
+    return True
+
+
+def is_kept(connection: Connection, part: Part) -> bool:
+    """Whether the texts from ``part`` on are still there: retention forgets them in the end."""
+    ids = [each.part_id for each in _rest(connection, part)]
+    kept = select(func.count()).select_from(part_bodies).where(part_bodies.c.part_id.in_(ids))
+    return connection.execute(kept).scalar_one() == len(ids)
+
+
+def stop_sending(connection: Connection, subject: SubjectId, now: Millis) -> int:
+    """Supersede what of the subject's answers was not sent, also what was definitely refused; how many parts.
+
+    A send that is under way, and what may have been sent, is followed to its end.
+    """
+    lock_chats_of(connection, subject)
     rows = (
         connection.execute(
             selection()
-            .join(answers, answers.c.return_id == parts.c.return_id)
-            .where(answers.c.subject_id == subject, parts.c.state.in_(_OPEN))
-            .order_by(parts.c.position)
+            .where(
+                parts.c.subject_id == subject,
+                parts.c.state.in_([state.value for state in _UNSENT]),
+                returns.c.kind == ReturnKind.ANSWER.value,
+            )
+            .order_by(parts.c.return_seq, parts.c.position)
         )
         .mappings()
         .all()
     )
-    for row in rows:
-        _look(connection, from_row(cast("Row", row)), now)
-    announce(connection, RETURNS)
-    return bool(rows)
+    return sum(move(connection, from_row(cast("Row", row)), Event.SUPERSEDED, now) for row in rows)
 
 
-def _look(connection: Connection, part: Part, now: Millis) -> None:
-    note(connection, part, now, Fact.LOOK_AGAIN)
+def _parts(connection: Connection, answer: AnswerNow) -> list[Part]:
+    query = selection().where(parts.c.return_id == answer.return_id).order_by(parts.c.position)
+    return [from_row(cast("Row", row)) for row in connection.execute(query).mappings().all()]
+
+
+def _rest(connection: Connection, part: Part) -> list[Part]:
+    answer = AnswerNow(part.return_id, part.revision, part.state, part.error)
+    return [each for each in _parts(connection, answer) if each.position >= part.position]
+
+
+def _look(connection: Connection, part: Part, give_up_at: Millis, now: Millis) -> None:
     if part.leased(now):
+        note(connection, part, now, Fact.LOOK_AGAIN)
         return  # it is being looked at
-    located = locator_of(connection, part.part_id) is not None
-    move(connection, part, Event.LOOK_AGAIN, now, error=unread(located=located), changes={"failures": 0})
+    known = locator_of(connection, part.part_id)
+    if known is not None and known[1] is Source.OPERATOR and part.state is State.EXPLICIT_UNVERIFIED:
+        _forget_locator(connection, part)
+        known = None
+    changes = {"failures": 0, "give_up_at": give_up_at}
+    error = unread(located=known is not None)
+    move(connection, part, Event.LOOK_AGAIN, now, error=error, changes=changes, told=Told(Fact.LOOK_AGAIN))
+
+
+def _forget_locator(connection: Connection, part: Part) -> None:
+    """Forget a message that was named or found and turned out to be another one: only a send's own answer is a fact."""
+    connection.execute(
+        delete(part_locators).where(
+            part_locators.c.part_id == part.part_id, part_locators.c.source != Source.DIRECT.value
+        )
+    )

@@ -17,6 +17,7 @@ from returns.ids import ChatKey, Millis, ReturnId, SubjectId
 from returns.ledger import answers
 from returns.ledger.facts import Fact, record
 from returns.ledger.lanes import SEND
+from returns.ledger.locking import lock_chat, lock_chats_of
 from returns.ledger.moves import move
 from returns.ledger.parts import from_row, selection
 from returns.ledger.prepared import Prepared, Row
@@ -73,6 +74,8 @@ class NewReturn:
     documents: tuple[Document, ...]
     """One a part, in order."""
     replaces: ReturnId | None
+    place: int | None = None
+    """Of the subject among all: answers are listed in this order."""
 
 
 def new_return(
@@ -84,16 +87,18 @@ def new_return(
     route: Route,
     documents: tuple[Document, ...],
     replaces: ReturnId | None = None,
+    place: int | None = None,
 ) -> NewReturn:
     """A return with at least one part. Raises ``ValueError`` for none."""
     if not documents:
         raise ValueError("a return has at least one part")
-    return NewReturn(return_id, subject, revision, kind, route, documents, replaces)
+    return NewReturn(return_id, subject, revision, kind, route, documents, replaces, place)
 
 
 def enqueue(connection: Connection, new: NewReturn, now: Millis) -> None:
     """Commit the return with all its parts, queued; an answer becomes what its subject's delivery speaks of."""
     key = chat_key(new.route.app, new.route.chat_id)
+    lock_chat(connection, key)
     inserted = _RETURN.only(
         connection,
         {
@@ -121,7 +126,7 @@ def enqueue(connection: Connection, new: NewReturn, now: Millis) -> None:
         _insert_part(connection, new, key, cast("int", inserted["seq"]), position, document, now)
     record(connection, new.subject, new.return_id, None, now, Fact.RETURN_QUEUED, _queued(new))
     if new.kind is ReturnKind.ANSWER:
-        answers.open_answer(connection, new.subject, new.return_id, new.revision, now)
+        answers.open_answer(connection, new.subject, new.return_id, new.revision, now, place=new.place)
     announce(connection, RETURNS)
 
 
@@ -173,6 +178,7 @@ def supersede_unattempted(connection: Connection, subject: SubjectId, *, before_
 
     An answer that was begun is told to its end. Notices are not touched.
     """
+    lock_chats_of(connection, subject)
     begun = func.sum(parts.c.attempts) > 0
     older = (
         connection.execute(

@@ -23,6 +23,8 @@ from returns.ids import (
     SubjectId,
     ThreadId,
 )
+from returns.ledger.lanes import Lane
+from returns.ledger.locking import lock_chat_of
 from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import part_bodies, parts, return_routes, returns
 from returns.ports import Route
@@ -43,7 +45,7 @@ class Part:
     chat_key: ChatKey
     state: State
     error: Error | None
-    lane: str | None
+    lane: Lane | None
     due_at: Millis
     attempts: int
     failures: int
@@ -52,6 +54,7 @@ class Part:
     fence: int
     lease_until: Millis | None
     idempotency_key: IdempotencyKey
+    needs_configuration: bool
     placement: Literal["reply", "chat"]
     fingerprint: str
 
@@ -81,6 +84,7 @@ _COLUMNS = (
     parts.c.fence,
     parts.c.lease_until,
     parts.c.idempotency_key,
+    parts.c.needs_configuration,
     parts.c.placement,
     parts.c.fingerprint,
 )
@@ -117,7 +121,7 @@ def from_row(values: Row) -> Part:
         chat_key=ChatKey(cast("str", values["chat_key"])),
         state=State(values["state"]),
         error=Error(values["error"]) if values["error"] is not None else None,
-        lane=cast("str | None", values["lane"]),
+        lane=cast("Lane | None", values["lane"]),
         due_at=Millis(cast("int", values["due_at"])),
         attempts=cast("int", values["attempts"]),
         failures=cast("int", values["failures"]),
@@ -126,6 +130,7 @@ def from_row(values: Row) -> Part:
         fence=cast("int", values["fence"]),
         lease_until=cast("Millis | None", values["lease_until"]),
         idempotency_key=IdempotencyKey(cast("str", values["idempotency_key"])),
+        needs_configuration=bool(values["needs_configuration"]),
         placement=cast('Literal["reply", "chat"]', values["placement"]),
         fingerprint=cast("str", values["fingerprint"]),
     )
@@ -138,7 +143,8 @@ def load(connection: Connection, part_id: PartId) -> Part | None:
 
 
 def held(connection: Connection, part_id: PartId, state: State, fence: int) -> Part | None:
-    """The part, if it is still in the state and under the fence that a claim gave; else None."""
+    """The part, if it is still in the state and under the fence that a claim gave; else None. Locks its chat."""
+    lock_chat_of(connection, part_id)
     part = load(connection, part_id)
     if part is None or part.state is not state or part.fence != fence:
         return None
@@ -156,9 +162,18 @@ def route_of(connection: Connection, part: Part) -> Route:
     )
 
 
+class NoLongerKept(Exception):
+    """The part was settled so long ago that its text was forgotten: it cannot be sent anew. Tell the asker yourself."""
+
+    code = "no_longer_kept"
+
+
 def body_of(connection: Connection, part: Part) -> Document:
-    """What the part says. Private."""
-    return from_json(cast("str", _BODY.only(connection, {"part": part.part_id})["document"]))
+    """What the part says. Private. Raises ``NoLongerKept``."""
+    row = _BODY.first(connection, {"part": part.part_id})
+    if row is None:
+        raise NoLongerKept("The text of this part is no longer kept.")
+    return from_json(cast("str", row["document"]))
 
 
 def give_up_at(now: Millis, policy: ReturnsPolicy) -> Millis:

@@ -7,6 +7,7 @@ parameters by name and gives rows by name. Measured in ``tests/bench``: 6 to 9 t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +33,9 @@ class _Compiled:
 
     sql: str
     order: tuple[str, ...] | None
-    """The parameters' names by position; None where the driver takes names."""
+    """The parameters' names by position; None where this statement takes names."""
+    names: tuple[str, ...]
+    """The parameters' names where it takes names."""
     fixed: Parameters
     """Values that stand in the statement itself, and the columns' own defaults."""
     columns: tuple[str, ...]
@@ -43,7 +46,8 @@ class _Compiled:
     def arguments(self, parameters: Parameters) -> list[object] | dict[str, object]:
         """The parameters as the driver takes them. Raises ``KeyError`` for one that is missing."""
         if self.order is None:
-            return {**self.fixed, **parameters}
+            given = {**self.fixed, **parameters}
+            return {name: given[name] for name in self.names}
         if not self.fixed:
             return [parameters[name] for name in self.order]
         given = {**self.fixed, **parameters}
@@ -193,28 +197,43 @@ def listed(name: str, values: Collection[object]) -> dict[str, object]:
 
 
 def _compile(statement: ClauseElement, dialect: Dialect, columns: list[str] | None) -> _Compiled:
+    if isinstance(statement, Insert) and not len(statement.exported_columns):
+        statement = statement.inline()  # the key that a sequence gave out is not asked for
     compiled = cast("SQLCompiler", statement.compile(dialect=dialect, column_keys=columns))
     if compiled.post_compile_params:
         raise ValueError("A prepared statement has a fixed number of parameters: bind each one by its name.")
     fixed: dict[str, object] = {name: bind.value for name, bind in compiled.binds.items() if not bind.required}
     for column in compiled.insert_prefetch:
         fixed[column.key] = _default(column)
-    order = compiled.positiontup
+    positional = compiled.positiontup
+    sql, order = compiled.string, None if positional is None else tuple(positional)
+    if order is None and (rows := _ROW_OF_NAMES.search(sql)) is not None and sql.startswith("INSERT"):
+        # As in one row so in several: by position, for names would meet each other.
+        order = tuple(_NAME.findall(rows.group(1)))
+        sql = _NAME.sub("%s", sql)
     shown = tuple(getattr(statement, "selected_columns", ())) or tuple(compiled.effective_returning or ())
     converts = tuple(column.type.dialect_impl(dialect).result_processor(dialect, None) for column in shown)
     return _Compiled(
-        sql=compiled.string,
-        order=None if order is None else tuple(order),
+        sql=sql,
+        order=order,
+        names=tuple(compiled.binds) if order is None else (),
         fixed=fixed,
         columns=tuple(str(column.key) for column in shown),
         converts=converts if any(converts) else None,
-        one_row=_one_row(compiled.string, 0 if order is None else len(order)),
+        one_row=_one_row(sql, 0 if order is None else len(order)),
     )
 
 
+_NAME: Final = re.compile(r"%\((\w+)\)s")
+_ROW_OF_NAMES: Final = re.compile(
+    r" VALUES (\(%\(\w+\)s(?:::\w+)?(?:, %\(\w+\)s(?:::\w+)?)*\))(?= ON CONFLICT| RETURNING|$)"
+)
+_ROW: Final = re.compile(r" VALUES (\((?:\?|%s(?:::\w+)?)(?:, (?:\?|%s(?:::\w+)?))*\))(?= ON CONFLICT| RETURNING|$)")
+
+
 def _one_row(sql: str, count: int) -> str | None:
-    row = f"({', '.join('?' * count)})"
-    return row if sql.startswith("INSERT") and f" VALUES {row}" in sql else None
+    found = _ROW.search(sql) if sql.startswith("INSERT") else None
+    return found.group(1) if found is not None and found.group(1).count(",") + 1 == count else None
 
 
 def _default(column: Column[Any]) -> object:

@@ -82,7 +82,7 @@ parts = Table(
     Column("delivered_at", BigInteger),
     Column("updated_at", BigInteger, nullable=False),
     UniqueConstraint("return_id", "position", name="parts_order"),
-    Index("parts_due", "lane", "due_at"),
+    Index("parts_due", "lane", "app", "due_at"),
     Index("parts_in_chat", "lane", "chat_key", "return_seq", "position"),
     Index("parts_unsettled_content", "lane", "chat_key", "fingerprint"),
     Index("parts_of_subject", "subject_id", "return_seq", "position"),
@@ -108,6 +108,17 @@ part_locators = Table(
     UniqueConstraint("app", "message_id", name="locators_own_one_message"),
 )
 
+part_candidates = Table(
+    "part_candidates",  # private: messages of which reading cannot tell whether they are the part
+    metadata,
+    Column("part_id", String(40), ForeignKey("parts.part_id"), primary_key=True),
+    Column("number", Integer, primary_key=True),  # 1, 2, … as an operator is told
+    Column("message_id", String(120), nullable=False),
+    Column("chat_id", String(120), nullable=False),
+    Column("thread_id", String(120)),
+    Column("sent_at", BigInteger, nullable=False),
+)
+
 answers = Table(
     "answers",  # one row an answered subject: what the inbox shows
     metadata,
@@ -123,7 +134,8 @@ answers = Table(
     Column("delivered_at", BigInteger),
     Column("needs_operator", Boolean, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
-    Index("answers_by_status", "status"),
+    Column("place", BigInteger),  # of the subject among all, as its owner counts them: lists are in this order
+    Index("answers_by_status", "status", "place"),
 )
 
 return_facts = Table(
@@ -137,4 +149,25 @@ return_facts = Table(
     Column("fact", String(40), nullable=False),
     Column("detail", Text, nullable=False),  # JSON object
     Index("return_facts_of_subject", "subject_id", "seq"),
+)
+
+pace_gates = Table(
+    "pace_gates",  # one row an API of an app: locked by whoever counts a call
+    metadata,
+    Column("app", String(60), primary_key=True),
+    Column("api", String(8), primary_key=True),  # sends | reads | lists
+    Column("paused_until", BigInteger, nullable=False),  # by the database's clock; 0: not paused
+)
+
+pace_calls = Table(
+    "pace_calls",  # the calls that the provider may still count, of all gateways
+    metadata,
+    Column("holder", String(60), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("app", String(60), nullable=False),
+    Column("api", String(8), nullable=False),
+    Column("chat_key", String(64)),
+    Column("counted_at", BigInteger, nullable=False),  # by the database's clock: its start, or its end once told
+    Column("running", Boolean, nullable=False),
+    Index("pace_calls_in_time", "app", "api", "counted_at"),
 )

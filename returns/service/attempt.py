@@ -10,13 +10,14 @@ import logging
 
 from sqlalchemy import Connection
 
+from returns.decisions.retry import pause_ms
 from returns.ids import AppName, ChatKey, PartId
 from returns.ledger import attempts
 from returns.ledger.attempts import Attempt
-from returns.ports import Ready, Refusal, Refused, SendOutcome, StorageUnavailable, Unknown
+from returns.ports import Api, Call, Permit, Ready, Refusal, Refused, SendOutcome, StorageUnavailable, Unknown
 from returns.service.containing import Contained, describe
 from returns.service.holding import while_held
-from returns.service.tools import CHAT, SENDS, Tools
+from returns.service.tools import Tools
 
 FIRST_DELAY_S = 0.2
 LONGEST_DELAY_S = 5.0
@@ -24,16 +25,23 @@ LONGEST_DELAY_S = 5.0
 _log = logging.getLogger(__name__)
 
 
-async def deliver(tools: Tools, part_id: PartId, app: AppName, chat: ChatKey) -> None:
-    """Try to send a part once. Raises ``StorageUnavailable`` if the attempt could not be committed."""
-    if not await prepare(tools, part_id, app):
-        return
-    async with tools.turn((SENDS, app), (CHAT, chat)):
+async def deliver(tools: Tools, part_id: PartId, app: AppName, chat: ChatKey, permit: Permit | None = None) -> None:
+    """Try to send a part once. Raises ``StorageUnavailable`` if the attempt could not be committed.
+
+    ``permit`` is one for the send, where it was taken already.
+    """
+    async with tools.turn(Call(app, Api.SENDS, chat), permit) as turn:
+        if not await prepare(tools, part_id, app):
+            return
+        await turn.take()
         attempt = await commit(tools, part_id)
         if attempt is None:
             return
+        await turn.begin()
         outcome = await send(tools, attempt)
-    await conclude(tools, attempt, outcome)
+        if isinstance(outcome, Refused) and outcome.refusal is Refusal.RATE_LIMITED and not outcome.chat_only:
+            await tools.heed(app, Api.SENDS, pause_ms(outcome.retry_after_ms, tools.policy))
+        await conclude(tools, attempt, outcome)
 
 
 async def prepare(tools: Tools, part_id: PartId, app: AppName) -> bool:

@@ -1,39 +1,65 @@
 """The pump: carries parts through their machine, woken by commits and by the next due time.
 
-Each pass reads what is due and starts a bounded number of steps side by side: sends of different chats, at most one a
-chat, and readings. Nothing is kept in memory that a crash could lose; what a pass does not know, the next one reads.
+Each pass reads what is due, as much of it as the pace and the places allow to start now, and starts those steps side by
+side: sends of different chats, at most one a chat, readings, and searches, at most one a place. Nothing is kept in
+memory that a crash could lose; what a pass does not know, the next one reads.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
-
-from sqlalchemy import Connection
+from collections.abc import Collection, Sequence
 
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.retry import longest_ms
 from returns.delivery import State
-from returns.ids import AppName, ChatKey, Millis, PartId
-from returns.ledger import faults, leases
-from returns.ledger.due import Due, Excluded, next_due, pull_in
-from returns.ledger.lanes import SEND, VERIFY, Lane
+from returns.ids import AppName, ChatKey, Millis, PartId, ThreadId
+from returns.ledger import leases
+from returns.ledger.due import Asked, Due, Front, front, pull_in, put_back
+from returns.ledger.lanes import LANES, SEARCH, SEND, VERIFY, Lane
 from returns.ledger.wakeups import RETURNS
-from returns.ports import Authority, Clock, DeliveryProvider, StorageUnavailable, Transactions
+from returns.ports import (
+    Api,
+    Authority,
+    Call,
+    Clock,
+    DeliveryProvider,
+    Pacing,
+    Permit,
+    StorageUnavailable,
+    Transactions,
+    Wait,
+)
+from returns.service.aside import set_aside
 from returns.service.attempt import deliver
 from returns.service.containing import Contained, describe
-from returns.service.tools import CHAT, LISTS, READS, SENDS, Sleep, Tools, pace_of
+from returns.service.local_pacing import LocalPacing
+from returns.service.tools import Sleep, Tools
 from returns.service.verify import look
 
-PARALLEL = 16
-"""So many sends, and so many readings, run side by side."""
+PARALLEL = 512
+"""So many sends run side by side: about what an app may send until the first one has timed out."""
+
+READINGS = 64
+"""So many messages are read side by side."""
+
+SEARCHES = 16
+"""So many histories are read side by side."""
+
+NEW_APP = 8
+"""So many parts of an app that was not seen before are started at once."""
 
 LONGEST_WAIT_S = 5.0
 """How long a pass waits at most, so that a clock that jumped is noticed."""
 
+SHORTEST_PACE_S = 0.02
+"""A pass that waits for the pace waits at least so long: then several may start together."""
+
 STORAGE_FIRST_S = 0.2
 STORAGE_LONGEST_S = 5.0
+
+_APIS = {SEND: Api.SENDS, VERIFY: Api.READS, SEARCH: Api.LISTS}
 
 _log = logging.getLogger(__name__)
 
@@ -52,14 +78,20 @@ class Pump:
         *,
         parallel: int = PARALLEL,
         sleep: Sleep = asyncio.sleep,
+        pacing: Pacing | None = None,
     ) -> None:
-        """``owner`` names this gateway's holds; ``sleep`` waits for seconds."""
-        pace = pace_of(policy)
+        """``owner`` names this gateway's holds; ``sleep`` waits for seconds; ``pacing`` is by default in memory."""
+        pace = LocalPacing(policy, clock) if pacing is None else pacing
         self._tools = Tools(transactions, provider, authority, clock, policy, owner, pace, sleep)
-        self._parallel = parallel
+        self._most = {SEND: parallel, VERIFY: min(parallel, READINGS), SEARCH: min(parallel, SEARCHES)}
         self._wakeup = transactions.subscribe(RETURNS)
         self._sending: dict[ChatKey, PartId] = {}
         self._reading: set[PartId] = set()
+        self._places: set[tuple[ChatKey, ThreadId | None]] = set()
+        """Whose histories are being read; the parts that are looked for there are in ``_reading`` too."""
+        self._apps: set[AppName] = set()
+        self._paced: dict[ChatKey, Millis] = {}
+        """Chats that must wait for their pace, and until when."""
         self._storage_delay_s = STORAGE_FIRST_S
         self.last_pass_at: Millis | None = None
         """When a pass last read the database; None before the first."""
@@ -79,36 +111,91 @@ class Pump:
         tools, now = self._tools, self._tools.clock.now()
         if self.last_pass_at is None or now < self.last_pass_at:
             await tools.transactions.run(lambda c: pull_in(c, now, longest_ms(tools.policy)))
-        chats, apps = tools.pace.closed(CHAT, now), tools.pace.closed(SENDS, now)
-        busy = (*self._sending, *(ChatKey(chat) for chat in chats))
-        to_send = Excluded(chats=busy, apps=[AppName(app) for app in apps])
-        slow = tools.pace.closed(READS, now) | tools.pace.closed(LISTS, now)
-        to_read = Excluded(parts=self._reading, apps=[AppName(app) for app in slow])
-        sends = self._parallel - len(self._sending)
-        reads = self._parallel - len(self._reading)
-        due_sends, due_reads = await tools.transactions.read(
-            lambda c: (_next(c, SEND, sends, to_send), _next(c, VERIFY, reads, to_read))
-        )
+            self._paced.clear()
+        self._paced = {chat: until for chat, until in self._paced.items() if until > now}
+        asked, waits = self._asked(now)
+        waits += [until - now for until in self._paced.values()]
+        fronts = await tools.transactions.read(lambda c: [front(c, each, now) for each in asked])
         self.last_pass_at = now
-        self._start(group, SEND, [due for due in due_sends[:sends] if due.due_at <= now])
-        self._start(group, VERIFY, [due for due in due_reads[:reads] if due.due_at <= now])
-        waits = [*chats.values(), *apps.values(), *slow.values()]
-        waits += [due.due_at - now for due in (*due_sends, *due_reads) if due.due_at > now]
-        return min([wait / 1000 for wait in waits] + [LONGEST_WAIT_S])
+        for each, found in zip(asked, fronts, strict=True):
+            self._apps.update(found.apps)
+            waits += await self._begin(group, each.lane, found.due, now)
+            if found.next_at is not None:
+                waits.append(found.next_at - now)
+        if await self._put_back(fronts, now):
+            return 0.0
+        return min([max(wait / 1000, SHORTEST_PACE_S) for wait in waits] + [LONGEST_WAIT_S])
 
-    def _start(self, group: asyncio.TaskGroup, lane: Lane, due: Collection[Due]) -> None:
-        for part in due:
+    def _asked(self, now: Millis) -> tuple[list[Asked], list[int]]:
+        """What there is room for in each lane, and how long an app's pace is closed."""
+        searching = len(self._places)
+        free = {
+            SEND: self._most[SEND] - len(self._sending),
+            VERIFY: self._most[VERIFY] - (len(self._reading) - searching),
+            SEARCH: self._most[SEARCH] - searching,
+        }
+        taken: dict[Lane, Collection[object]] = {
+            SEND: frozenset((*self._sending, *self._paced)),
+            VERIFY: frozenset(self._reading),
+            SEARCH: frozenset(self._places),
+        }
+        waits: list[int] = []
+        asked: list[Asked] = []
+        for lane in LANES:
+            rooms: dict[AppName, int] = {}
+            for app in self._apps:
+                room = self._tools.pacing.room(app, _APIS[lane])
+                if isinstance(room, Wait):
+                    waits.append(room.ms)
+                rooms[app] = 0 if isinstance(room, Wait) else room
+            if free[lane] > 0:
+                asked.append(Asked(lane, free[lane], rooms, NEW_APP, taken[lane]))
+        return asked, waits
+
+    async def _begin(self, group: asyncio.TaskGroup, lane: Lane, due: Sequence[Due], now: Millis) -> list[int]:
+        """Start what gets a permit; how long the others have to wait for one."""
+        if lane == SEARCH:  # each page of a history is a call of its own
+            self._start(group, lane, [(part, None) for part in due])
+            return []
+        ends = [part for part in due if part.state is State.SENDING]
+        self._start(group, lane, [(part, None) for part in ends])
+        calls = [part for part in due if part.state is not State.SENDING]
+        if not calls:
+            return []
+        answers = await self._tools.pacing.take(
+            [Call(part.app, _APIS[lane], part.chat_key if lane == SEND else None) for part in calls]
+        )
+        given = list(zip(calls, answers, strict=True))
+        self._start(group, lane, [(part, answer) for part, answer in given if isinstance(answer, Permit)])
+        waits = [(part, answer.ms) for part, answer in given if isinstance(answer, Wait)]
+        if lane == SEND:
+            self._paced.update({part.chat_key: Millis(now + ms) for part, ms in waits})
+        return [ms for _, ms in waits]
+
+    async def _put_back(self, fronts: Sequence[Front], now: Millis) -> bool:
+        """Put back what stands behind other parts, so that it hides nothing; whether there was any."""
+        behind = [pair for found in fronts for pair in found.behind]
+        if not behind:
+            return False
+        until = Millis(now + self._tools.policy.retry_max_ms)
+        await self._tools.transactions.run(lambda c: put_back(c, behind, now, until))
+        return True
+
+    def _start(self, group: asyncio.TaskGroup, lane: Lane, due: Collection[tuple[Due, Permit | None]]) -> None:
+        for part, permit in due:
             if lane == SEND:
                 self._sending[part.chat_key] = part.part_id
             else:
                 self._reading.add(part.part_id)
-            group.create_task(self._handle(lane, part))
+            if lane == SEARCH:
+                self._places.add(part.place)
+            group.create_task(self._handle(lane, part, permit))
 
-    async def _handle(self, lane: Lane, due: Due) -> None:
+    async def _handle(self, lane: Lane, due: Due, permit: Permit | None) -> None:
         """One step of one part. Whatever goes wrong stays with it."""
         try:
             with Contained() as contained:
-                await self._step(lane, due)
+                await self._step(lane, due, permit)
                 self._storage_delay_s = STORAGE_FIRST_S
             if contained.fault is not None:
                 await self._put_off(due, contained.fault)
@@ -117,28 +204,27 @@ class Pump:
                 del self._sending[due.chat_key]
             else:
                 self._reading.discard(due.part_id)
+            if lane == SEARCH:
+                self._places.discard(due.place)
             self._wakeup.ring()
 
-    async def _step(self, lane: Lane, due: Due) -> None:
+    async def _step(self, lane: Lane, due: Due, permit: Permit | None = None) -> None:
         tools = self._tools
-        if lane == VERIFY:
-            await look(tools, due.part_id, due.app)
+        if lane != SEND:
+            await look(tools, due.part_id, due.app, permit)
         elif due.state is State.SENDING:
             now = tools.clock.now()
             await tools.transactions.run(lambda c: leases.expire(c, due.part_id, now))
         else:
-            await deliver(tools, due.part_id, due.app, due.chat_key)
+            await deliver(tools, due.part_id, due.app, due.chat_key, permit)
 
     async def _put_off(self, due: Due, fault: Exception) -> None:
         """Look at the part later; if even that cannot be stored, wait before the next pass sees it."""
         if isinstance(fault, StorageUnavailable):
             await self._endure(fault)
             return
-        told = describe(fault)
-        _log.error("handling part %s failed by a fault: %s", due.part_id, told)
-        tools, now = self._tools, self._tools.clock.now()
         with Contained() as contained:
-            await tools.transactions.run(lambda c: faults.put_off(c, due.part_id, told, now, tools.policy))
+            await set_aside(self._tools, due.part_id, fault)
         if contained.fault is not None:
             await self._endure(contained.fault)
 
@@ -148,8 +234,3 @@ class Pump:
         delay_s = self._storage_delay_s
         self._storage_delay_s = min(delay_s * 2, STORAGE_LONGEST_S)
         await self._tools.sleep(delay_s)
-
-
-def _next(connection: Connection, lane: Lane, room: int, excluded: Excluded) -> tuple[Due, ...]:
-    """What there is room for, and one more, to know when something is due next."""
-    return next_due(connection, lane, room + 1, excluded) if room > 0 else ()

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from returns.decisions.pacing import MINUTE_MS, SECOND_MS, Pace
 from returns.decisions.policy import ReturnsPolicy
-from returns.ports import Authority, Clock, DeliveryProvider, Transactions
+from returns.ids import AppName
+from returns.ports import Api, Authority, Call, Clock, DeliveryProvider, Pacing, Permit, Transactions
 
 Sleep = Callable[[float], Awaitable[None]]
 """Wait for so many seconds."""
 
-SENDS = "sends"
-"""The pace of an app's sends."""
-READS = "reads"
-"""The pace of an app's readings of one message."""
-LISTS = "lists"
-"""The pace of an app's readings of a history."""
-CHAT = "chat"
-"""The pace of sends into one chat."""
+
+FRESH_MS = 1_000
+"""A permit that was taken longer ago is not used any more."""
+
+
+def _queues() -> dict[tuple[AppName, Api], asyncio.Lock]:
+    return {}
+
+
+def _troubled() -> set[AppName]:
+    return set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +38,70 @@ class Tools:
     policy: ReturnsPolicy
     owner: str
     """Names this gateway's holds; at most 60 characters."""
-    pace: Pace
+    pacing: Pacing
     sleep: Sleep
+    troubled: set[AppName] = field(default_factory=_troubled)
+    """The apps that could not be read lately. A hint: what it says of a crash is of no use to anybody."""
+    _waiting: dict[tuple[AppName, Api], asyncio.Lock] = field(default_factory=_queues)
+
+    async def permit(self, call: Call) -> Permit:
+        """Wait for a permit; of those that wait for the same API of an app, only the first one asks."""
+        queue = self._waiting.setdefault((call.app, call.api), asyncio.Lock())
+        async with queue:
+            while True:
+                answer = (await self.pacing.take([call]))[0]
+                if isinstance(answer, Permit):
+                    return answer
+                await self.sleep(answer.ms / 1000)
 
     @asynccontextmanager
-    async def turn(self, *names: tuple[str, str]) -> AsyncGenerator[None]:
-        """Wait until the pace allows one more call under all the names; the block is the call."""
-        start = self.clock.now()
-        while wait_ms := self.pace.take(names, start):
-            await self.sleep(wait_ms / 1000)
-            start = self.clock.now()
+    async def turn(self, call: Call, permit: Permit | None = None) -> AsyncGenerator[Turn]:
+        """A call that may be made inside of the block; ``permit`` is one for it that was just taken."""
+        turn = Turn(self, call, permit)
         try:
-            yield
+            yield turn
         finally:
-            self.pace.end(names, start, self.clock.now())
+            await turn.end()
+
+    async def heed(self, app: AppName, api: Api, wait_ms: int | None) -> None:
+        """The provider asked to wait: nobody calls the API of the app before that, within our own bounds."""
+        if wait_ms is not None and wait_ms > 0:
+            await self.pacing.pause(app, api, min(wait_ms, self.policy.retry_max_ms))
 
 
-def pace_of(policy: ReturnsPolicy) -> Pace:
-    """The windows of a policy. Lark counts each API on its own."""
-    app = ((policy.app_per_second, SECOND_MS), (policy.app_per_minute, MINUTE_MS))
-    return Pace({SENDS: app, READS: app, LISTS: app, CHAT: ((policy.chat_per_second, SECOND_MS),)})
+class Turn:
+    """One call that is to be made. ``take`` waits until it may be, ``begin`` says that it is being made now."""
+
+    __slots__ = ("_begun", "_call", "_permit", "_taken_at", "_tools")
+
+    def __init__(self, tools: Tools, call: Call, permit: Permit | None) -> None:
+        self._tools = tools
+        self._call = call
+        self._permit = permit
+        self._taken_at = tools.clock.now()
+        self._begun = False
+
+    async def take(self) -> None:
+        """Wait for a permit. One that was taken long ago counts for another moment: it is given back."""
+        now = self._tools.clock.now()
+        if self._permit is not None and not 0 <= now - self._taken_at <= FRESH_MS:
+            await self._tools.pacing.give_back(self._permit)
+            self._permit = None
+        if self._permit is None:
+            self._permit = await self._tools.permit(self._call)
+            self._taken_at = self._tools.clock.now()
+
+    async def begin(self) -> None:
+        """The call leaves now. Waits for a permit where there is none."""
+        if self._permit is None:
+            await self.take()
+        self._begun = True
+
+    async def end(self) -> None:
+        """The call ended, or was not made."""
+        if self._permit is None:
+            return
+        if self._begun:
+            await self._tools.pacing.end(self._permit)
+        else:
+            await self._tools.pacing.give_back(self._permit)

@@ -100,3 +100,8 @@ async def idle_memory() -> Figure:
         aim=f"< {MEMORY_AIM_MB} MB",
         met=megabytes < MEMORY_AIM_MB,
     )
+
+
+async def measure() -> list[Figure]:
+    """Both."""
+    return [await cpu_an_answer(), await idle_memory()]

@@ -16,9 +16,14 @@ from gateway.http.cursors import Cursors
 from gateway.http.keys import derive
 from gateway.http.operator_token import load_or_make
 from gateway.http.server import HttpServer
+from gateway.inbox.acting_api import ActingApi
+from gateway.inbox.acting_pages import ActingPages
 from gateway.inbox.api import InboxApi
 from gateway.inbox.pages import InboxPages
 from gateway.instance_lock import hold
+from gateway.system import new_id
+from manager.service.authority import StewardAuthority
+from manager.service.operators import Operators
 from providers.storage.sqlite import SqliteTransactions
 from returns.delivery import Error, State
 from returns.ids import Millis
@@ -51,9 +56,13 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     operator = Operator(TOKEN, (), StillClock())
     cursors = Cursors(derive(TOKEN, "cursors"))
     async with SqliteTransactions(filled(tmp_path, 5)) as transactions:
+        acting = Operators(StewardAuthority("say_nothing", StillClock()), new_id, 86_400_000)
+        pages = InboxPages(transactions, operator, cursors, StillClock())
         routes = [
             *InboxApi(transactions, operator, cursors, StillClock()).routes(),
-            *InboxPages(transactions, operator, cursors).routes(),
+            *ActingApi(transactions, operator, StillClock(), acting).routes(),
+            *pages.routes(),
+            *ActingPages(transactions, operator, StillClock(), acting, pages).routes(),
         ]
         async with (
             HttpServer(routes, "127.0.0.1", 0) as server,

@@ -173,7 +173,7 @@ async def test_accepted_without_an_answer_is_unknown_and_found_by_reading(scene:
 async def test_an_answer_that_does_not_come_in_time_is_unknown(scene: Scene) -> None:
     fault = scene.double.fault("hold_after", "reply")
     outcome = await scene.delivery.send(scene.route, HELLO, IdempotencyKey("key-1"))
-    assert outcome == Unknown("no answer: ReadTimeout")
+    assert outcome == Unknown("no answer: SocketTimeoutError")
     scene.double.release(fault)
 
 

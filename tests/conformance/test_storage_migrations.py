@@ -151,9 +151,11 @@ def test_starting_together_is_safe(tmp_path: Path) -> None:
     assert sorted(said) == ["False\n", "False\n", "True\n"]
 
 
-def test_another_kind_of_database_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedDatabase, match="postgresql"):
-        upgrade("postgresql://localhost/x", SCRIPTS)
+@pytest.mark.parametrize("url", ["mysql://ann:secret@localhost/x", "secret@nowhere", "postgresql://a:secret@h:port/x"])
+def test_another_kind_of_address_is_refused_without_quoting_it(url: str) -> None:
+    with pytest.raises(UnsupportedDatabase, match=r"not available|cannot be read") as refused:
+        upgrade(url, SCRIPTS)
+    assert "secret" not in str(refused.value)
 
 
 def test_a_folder_that_is_missing_is_said(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The transaction port over a real SQLite file: what every caller is promised."""
+"""The transaction port over both databases: what every caller is promised."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import asyncio
 import gc
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, insert, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
+from providers.storage.migrate import sqlite_url
+from providers.storage.postgresql import PostgresTransactions
+from providers.storage.postgresql_workers import MOST_WRITING
 from providers.storage.sqlite import SqliteTransactions
 from returns.ledger.wakeups import announce
 from returns.ports import StorageUnavailable, Together, Transactions
+from tests.support.databases import KINDS, opened
+from tests.support.postgresql import Server
 
 notes = Table("notes", MetaData(), Column("id", Integer, primary_key=True), Column("text", String(40), nullable=False))
 
@@ -24,14 +32,56 @@ class Boom(Exception):
     """What a closure of these tests raises."""
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "x.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, text VARCHAR(40) NOT NULL)")
-        connection.execute("CREATE TABLE children (id INTEGER PRIMARY KEY REFERENCES notes (id))")
+@dataclass(frozen=True)
+class Store:
+    """A database with the tables of these tests."""
+
+    kind: str
+    url: str
+
+    def open(self) -> AbstractAsyncContextManager[SqliteTransactions | PostgresTransactions]:
+        return opened(self.url)
+
+    def kept(self) -> list[int]:
+        """What another process would see."""
+        if self.kind == "postgresql":
+            with psycopg.connect(self.url) as connection:
+                return [row[0] for row in connection.execute("SELECT id FROM notes ORDER BY id")]
+        connection = sqlite3.connect(self.url.removeprefix("sqlite:///"))
+        found = [row[0] for row in connection.execute("SELECT id FROM notes ORDER BY id")]
+        connection.close()
+        return found
+
+
+TABLES = (
+    "CREATE TABLE notes (id INTEGER PRIMARY KEY, text VARCHAR(40) NOT NULL)",
+    "CREATE TABLE children (id INTEGER PRIMARY KEY REFERENCES notes (id))",
+)
+
+
+def sqlite_store(folder: Path) -> Store:
+    path = folder / "x.db"
+    connection = sqlite3.connect(path)
+    for table in TABLES:
+        connection.execute(table)
     connection.close()
-    return path
+    return Store("sqlite", sqlite_url(path))
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "sqlite":
+        yield sqlite_store(tmp_path)
+        return
+    server: Server = request.getfixturevalue("postgresql_server")
+    with server.kept("notes", *TABLES) as url:
+        yield Store("postgresql", url)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Store:
+    """For what only an SQLite file has."""
+    return sqlite_store(tmp_path)
 
 
 def add(number: int, text: str = "x") -> Callable[[Connection], int]:
@@ -54,65 +104,62 @@ def ids(connection: Connection) -> list[int]:
     return list(connection.execute(select(notes.c.id).order_by(notes.c.id)).scalars())
 
 
-def on_disk(path: Path) -> list[int]:
-    """What another process would see."""
-    connection = sqlite3.connect(path)
-    found = [row[0] for row in connection.execute("SELECT id FROM notes ORDER BY id")]
-    connection.close()
-    return found
-
-
-async def test_it_is_the_port(path: Path) -> None:
-    async with SqliteTransactions(path) as opened:
+async def test_it_is_the_port(store: Store) -> None:
+    async with store.open() as opened:
         port: Transactions = opened
         assert await port.run(add(1)) == 1
 
 
-async def test_a_result_means_that_it_is_on_disk(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_a_result_means_that_it_is_on_disk(store: Store) -> None:
+    async with store.open() as transactions:
         for number in range(5):
             assert await transactions.run(add(number)) == number
-            assert on_disk(path)[-1] == number
+            assert store.kept()[-1] == number
 
 
-async def test_a_reader_sees_what_was_committed_before(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_a_reader_sees_what_was_committed_before(store: Store) -> None:
+    async with store.open() as transactions:
         for number in range(50):
             await transactions.run(add(number))
             assert len(await transactions.read(ids)) == number + 1
 
 
-async def test_the_settings_that_durability_rests_on(path: Path) -> None:
+async def test_the_settings_that_durability_of_a_file_rests_on(file: Store) -> None:
     def settings(connection: Connection) -> list[object]:
         names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "query_only")
         return [connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names]
 
-    async with SqliteTransactions(path) as transactions:
+    async with file.open() as transactions:
         assert await transactions.run(settings) == ["wal", 2, 1, 2000, 0]
         assert await transactions.read(settings) == ["wal", 2, 1, 2000, 1]
 
 
-async def test_foreign_keys_are_checked(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_foreign_keys_are_checked(store: Store) -> None:
+    async with store.open() as transactions:
         with pytest.raises(IntegrityError):
             await transactions.run(lambda c: c.exec_driver_sql("INSERT INTO children VALUES (7)"))
 
 
-async def hold(transactions: SqliteTransactions) -> tuple[threading.Event, asyncio.Task[None]]:
-    """Keep the writer busy, so that what is submitted next becomes one batch."""
-    begun, release = asyncio.Event(), threading.Event()
-    loop = asyncio.get_running_loop()
-
-    def work(_connection: Connection) -> None:
-        loop.call_soon_threadsafe(begun.set)
-        release.wait()
-
-    task = asyncio.ensure_future(transactions.run(work))
-    await begun.wait()
-    return release, task
+HELD_S = 30
 
 
-async def test_waiting_closures_share_a_commit(path: Path) -> None:
+async def hold(transactions: Transactions) -> tuple[threading.Event, asyncio.Future[list[None]]]:
+    """Keep all that write busy, so that what is submitted next waits."""
+    release, loop = threading.Event(), asyncio.get_running_loop()
+    threads = MOST_WRITING if isinstance(transactions, PostgresTransactions) else 1
+    begun = [asyncio.Event() for _ in range(threads)]
+
+    def work(each: asyncio.Event) -> None:
+        loop.call_soon_threadsafe(each.set)
+        release.wait(HELD_S)
+
+    tasks = asyncio.gather(*(transactions.run(lambda _, each=each: work(each)) for each in begun))
+    for each in begun:
+        await each.wait()
+    return release, tasks
+
+
+async def test_in_a_file_waiting_closures_share_a_commit(file: Store) -> None:
     commits: list[int] = []
 
     def work(number: int) -> Callable[[Connection], None]:
@@ -122,7 +169,7 @@ async def test_waiting_closures_share_a_commit(path: Path) -> None:
 
         return inner
 
-    async with SqliteTransactions(path) as transactions:
+    async with file.open() as transactions:
         release, held = await hold(transactions)
         waiting = [asyncio.ensure_future(transactions.run(work(number))) for number in range(20)]
         await asyncio.sleep(0)
@@ -130,11 +177,11 @@ async def test_waiting_closures_share_a_commit(path: Path) -> None:
         await asyncio.gather(held, *waiting)
     assert len(commits) == 20
     assert len(set(commits)) == 1
-    assert on_disk(path) == list(range(20))
+    assert file.kept() == list(range(20))
 
 
-async def test_one_that_raises_in_a_batch_undoes_only_itself(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_one_that_raises_in_a_batch_undoes_only_itself(store: Store) -> None:
+    async with store.open() as transactions:
         release, held = await hold(transactions)
         works = [fail_after(number) if number % 3 == 0 else add(number) for number in range(10)]
         waiting = [asyncio.ensure_future(transactions.run(work)) for work in works]
@@ -145,31 +192,31 @@ async def test_one_that_raises_in_a_batch_undoes_only_itself(path: Path) -> None
     assert [type(r) if isinstance(r, Exception) else r for r in results] == [
         Boom if number % 3 == 0 else number for number in range(10)
     ]
-    assert on_disk(path) == [1, 2, 4, 5, 7, 8]
+    assert store.kept() == [1, 2, 4, 5, 7, 8]
 
 
-async def test_two_in_a_batch_that_clash_are_told_apart(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_two_in_a_batch_that_clash_are_told_apart(store: Store) -> None:
+    async with store.open() as transactions:
         release, held = await hold(transactions)
         waiting = [asyncio.ensure_future(transactions.run(add(1, text))) for text in ("first", "second")]
         await asyncio.sleep(0)
         release.set()
-        first, second = await asyncio.gather(*waiting, return_exceptions=True)
+        outcomes = dict(zip(("first", "second"), await asyncio.gather(*waiting, return_exceptions=True), strict=True))
         await held
-        assert first == 1
-        assert isinstance(second, IntegrityError)
-        assert await transactions.read(lambda c: c.execute(select(notes.c.text)).scalars().all()) == ["first"]
+        (kept,) = await transactions.read(lambda c: c.execute(select(notes.c.text)).scalars().all())
+        assert outcomes.pop(kept) == 1
+        assert [type(outcome) for outcome in outcomes.values()] == [IntegrityError]
 
 
-async def test_one_that_raises_alone_keeps_nothing_and_the_next_goes_on(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_one_that_raises_alone_keeps_nothing_and_the_next_goes_on(store: Store) -> None:
+    async with store.open() as transactions:
         with pytest.raises(Boom):
             await transactions.run(fail_after(1))
         await transactions.run(add(2))
-    assert on_disk(path) == [2]
+    assert store.kept() == [2]
 
 
-async def test_a_savepoint_inside_a_closure(path: Path) -> None:
+async def test_a_savepoint_inside_a_closure(store: Store) -> None:
     def work(connection: Connection) -> list[int]:
         add(1)(connection)
         try:
@@ -181,19 +228,19 @@ async def test_a_savepoint_inside_a_closure(path: Path) -> None:
         add(3)(connection)
         return ids(connection)
 
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         assert await transactions.run(work) == [1, 3]
-    assert on_disk(path) == [1, 3]
+    assert store.kept() == [1, 3]
 
 
-async def test_what_a_thread_cannot_carry_reaches_the_caller(path: Path) -> None:
+async def test_what_a_thread_cannot_carry_reaches_the_caller(store: Store) -> None:
     def stop(_connection: Connection) -> None:
         raise StopIteration
 
     def leave(_connection: Connection) -> None:
         raise SystemExit(3)
 
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         with pytest.raises(RuntimeError, match="StopIteration"):
             await transactions.run(stop)
         caught: list[BaseException] = []
@@ -205,26 +252,26 @@ async def test_what_a_thread_cannot_carry_reaches_the_caller(path: Path) -> None
         assert await transactions.run(add(1)) == 1
 
 
-async def test_a_closure_that_ends_the_transaction_itself_writes_nothing_outside_one(path: Path) -> None:
+async def test_a_closure_that_ends_the_transaction_itself_writes_nothing_outside_one(store: Store) -> None:
     def work(connection: Connection) -> None:
         add(1)(connection)
         connection.exec_driver_sql("ROLLBACK")
 
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         with pytest.raises(StorageUnavailable, match="in the middle"):
             await transactions.run(work)
         assert await transactions.run(add(2)) == 2
-    assert on_disk(path) == [2]
+    assert store.kept() == [2]
 
 
-async def test_a_reader_cannot_write(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_a_reader_cannot_write(store: Store) -> None:
+    async with store.open() as transactions:
         with pytest.raises((OperationalError, StorageUnavailable)):
             await transactions.read(add(1))
         assert await transactions.read(ids) == []
 
 
-async def test_a_reader_sees_one_state_while_others_write(path: Path) -> None:
+async def test_a_reader_sees_one_state_while_others_write(store: Store) -> None:
     loop = asyncio.get_running_loop()
     begun, release = asyncio.Event(), threading.Event()
 
@@ -234,7 +281,7 @@ async def test_a_reader_sees_one_state_while_others_write(path: Path) -> None:
         release.wait()
         return first, ids(connection)
 
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         reading = asyncio.ensure_future(transactions.read(twice))
         await begun.wait()
         await transactions.run(add(1))
@@ -243,32 +290,33 @@ async def test_a_reader_sees_one_state_while_others_write(path: Path) -> None:
         assert await transactions.read(ids) == [1]
 
 
-async def test_an_error_does_not_tell_what_was_written(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_an_error_does_not_tell_what_was_written(store: Store) -> None:
+    async with store.open() as transactions:
         with pytest.raises(IntegrityError) as caught:
-            await transactions.run(lambda c: (add(1)(c), add(1, "private words")(c)))
+            await transactions.run(lambda c: (add(77123)(c), add(77123, "private words")(c)))
     assert "private words" not in str(caught.value)
+    assert "77123" not in str(caught.value)
 
 
-async def test_an_error_of_a_reader_is_the_closures_own(path: Path) -> None:
+async def test_an_error_of_a_reader_is_the_closures_own(store: Store) -> None:
     def work(_connection: Connection) -> None:
         raise Boom
 
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         with pytest.raises(Boom):
             await transactions.read(work)
 
 
-async def test_the_event_loop_goes_on_while_the_database_works(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_the_event_loop_goes_on_while_the_database_works(store: Store) -> None:
+    async with store.open() as transactions:
         release, held = await hold(transactions)  # returns although the writer is stuck
         assert await transactions.read(ids) == []  # and so do readers
         release.set()
         await held
 
 
-async def test_a_cancelled_waiter_before_the_start_means_not_done(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_a_cancelled_waiter_before_the_start_means_not_done(store: Store) -> None:
+    async with store.open() as transactions:
         release, held = await hold(transactions)
         waiting = asyncio.ensure_future(transactions.run(add(1)))
         await asyncio.sleep(0)
@@ -277,10 +325,10 @@ async def test_a_cancelled_waiter_before_the_start_means_not_done(path: Path) ->
             await waiting
         release.set()
         await held
-    assert on_disk(path) == []
+    assert store.kept() == []
 
 
-async def test_a_cancelled_waiter_after_the_start_means_done_in_full(path: Path) -> None:
+async def test_a_cancelled_waiter_after_the_start_means_done_in_full(store: Store) -> None:
     loop = asyncio.get_running_loop()
     begun, release = asyncio.Event(), threading.Event()
 
@@ -289,19 +337,19 @@ async def test_a_cancelled_waiter_after_the_start_means_done_in_full(path: Path)
         release.wait()
         add(1)(connection)
 
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         waiting = asyncio.ensure_future(transactions.run(work))
         await begun.wait()
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
         release.set()
-    assert on_disk(path) == [1]
+    assert store.kept() == [1]
 
 
-async def test_leaving_finishes_what_was_submitted_and_ends_the_threads(path: Path) -> None:
+async def test_leaving_finishes_what_was_submitted_and_ends_the_threads(store: Store) -> None:
     before = {thread.name for thread in threading.enumerate() if thread.name.startswith("storage-")}
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         release, held = await hold(transactions)
         waiting = [asyncio.ensure_future(transactions.run(add(number))) for number in range(600)]
         await asyncio.sleep(0)
@@ -314,10 +362,11 @@ async def test_leaving_finishes_what_was_submitted_and_ends_the_threads(path: Pa
         await transactions.run(add(9999))
 
 
-async def test_too_many_waiting_are_refused_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.storage.sqlite.WAITING", 3)
-    async with SqliteTransactions(path) as transactions:
+async def test_too_many_waiting_are_refused_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with store.open() as transactions:
         release, held = await hold(transactions)
+        monkeypatch.setattr("providers.storage.sqlite.WAITING", 3)
+        monkeypatch.setattr("providers.storage.postgresql.WAITING", 3)
         waiting = [asyncio.ensure_future(transactions.run(add(number))) for number in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(StorageUnavailable, match="too many"):
@@ -330,8 +379,8 @@ def ring(connection: Connection) -> None:
     announce(connection, "returns")
 
 
-async def test_a_commit_rings_its_topic_and_no_other(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_a_commit_rings_its_topic_and_no_other(store: Store) -> None:
+    async with store.open() as transactions:
         returns, turns = transactions.subscribe("returns"), transactions.subscribe("turns")
         another = transactions.subscribe("returns")
         waiting = asyncio.ensure_future(returns.wait(None))
@@ -342,8 +391,8 @@ async def test_a_commit_rings_its_topic_and_no_other(path: Path) -> None:
         assert await turns.wait(0) is False
 
 
-async def test_a_ring_before_the_wait_is_kept_once(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_a_ring_before_the_wait_is_kept_once(store: Store) -> None:
+    async with store.open() as transactions:
         bell = transactions.subscribe("returns")
         await transactions.run(ring)
         await transactions.run(ring)
@@ -353,21 +402,21 @@ async def test_a_ring_before_the_wait_is_kept_once(path: Path) -> None:
         assert await bell.wait(None) is True
 
 
-async def test_what_was_announced_is_committed_when_it_rings(path: Path) -> None:
+async def test_what_was_announced_is_committed_when_it_rings(store: Store) -> None:
     def work(connection: Connection) -> None:
         add(1)(connection)
         ring(connection)
 
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         bell = transactions.subscribe("returns")
         task = asyncio.ensure_future(transactions.run(work))
         await bell.wait(None)
-        assert on_disk(path) == [1]
+        assert store.kept() == [1]
         await task
 
 
-async def test_a_bell_that_nobody_holds_is_forgotten(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_a_bell_that_nobody_holds_is_forgotten(store: Store) -> None:
+    async with store.open() as transactions:
         bells = [transactions.subscribe("requests") for _ in range(5)]
         assert len(transactions._bells._by_topic["requests"]) == 5
         del bells
@@ -405,9 +454,9 @@ class Ledger:
         return [number * 10 for number in numbers]
 
 
-async def test_closures_of_one_kind_that_wait_are_performed_in_one_go(path: Path) -> None:
+async def test_closures_of_one_kind_that_wait_are_performed_in_one_go(store: Store) -> None:
     ledger, other = Ledger(), Ledger()
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         release, held = await hold(transactions)
         one = [asyncio.ensure_future(transactions.run(Together(number, ledger.add_all))) for number in (1, 2)]
         apart = asyncio.ensure_future(transactions.run(add(9)))
@@ -419,12 +468,12 @@ async def test_closures_of_one_kind_that_wait_are_performed_in_one_go(path: Path
         await held
     assert ledger.calls == [[1, 2, 3]]
     assert other.calls == [[4]]
-    assert on_disk(path) == [1, 2, 3, 4, 9]
+    assert store.kept() == [1, 2, 3, 4, 9]
 
 
-async def test_one_that_raises_among_them_is_alone_in_it(path: Path) -> None:
+async def test_one_that_raises_among_them_is_alone_in_it(store: Store) -> None:
     ledger = Ledger()
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         release, held = await hold(transactions)
         waiting = [asyncio.ensure_future(transactions.run(Together(n, ledger.add_all))) for n in (1, -2, 3)]
         await asyncio.sleep(0)
@@ -434,24 +483,24 @@ async def test_one_that_raises_among_them_is_alone_in_it(path: Path) -> None:
     assert (first, third) == (10, 30)
     assert isinstance(second, Boom)
     assert ledger.calls == [[1, -2, 3], [1], [-2], [3]]
-    assert on_disk(path) == [1, 3]
+    assert store.kept() == [1, 3]
 
 
-async def test_a_result_too_few_is_a_fault_of_all_of_them(path: Path) -> None:
+async def test_a_result_too_few_is_a_fault_of_all_of_them(store: Store) -> None:
     def lose(connection: Connection, numbers: Sequence[int]) -> list[int]:
         return [add(number)(connection) for number in numbers][:1]
 
-    async with SqliteTransactions(path) as transactions:
+    async with store.open() as transactions:
         release, held = await hold(transactions)
         waiting = [asyncio.ensure_future(transactions.run(Together(n, lose))) for n in (1, 2)]
         await asyncio.sleep(0)
         release.set()
         assert await asyncio.gather(*waiting) == [1, 2]  # each alone, after nothing of both was kept
         await held
-    assert on_disk(path) == [1, 2]
+    assert store.kept() == [1, 2]
 
 
-async def test_what_can_go_together_can_go_alone_and_read(path: Path) -> None:
-    async with SqliteTransactions(path) as transactions:
+async def test_what_can_go_together_can_go_alone_and_read(store: Store) -> None:
+    async with store.open() as transactions:
         assert await transactions.run(Together(5, Ledger().add_all)) == 50
         assert await transactions.read(Together(5, lambda c, _items: [ids(c)])) == [5]

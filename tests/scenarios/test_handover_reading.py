@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from manager.service.peer_inbox import PeerInbox
-from providers.storage.sqlite import SqliteTransactions
-from returns.ports import Wakeup
+from returns.ports import Transactions, Wakeup
 from tests.support.handover import House, house
 
 
@@ -78,7 +77,7 @@ async def test_bad_queries(home: House, query: str, code: str, field: str) -> No
 class Watched:
     """Real transactions that say when somebody waits for a commit."""
 
-    def __init__(self, transactions: SqliteTransactions) -> None:
+    def __init__(self, transactions: Transactions) -> None:
         self.run, self.read = transactions.run, transactions.read
         self._transactions = transactions
         self.waits = asyncio.Semaphore(0)

@@ -270,9 +270,13 @@ async def test_nothing_is_said_in_a_chat_that_may_be_external(tmp_path: Path, go
             asked = len(it.reader.asked_chats)
 
             async def asked_again(before: int = asked) -> bool:
+                if await it.turn_states() != ["queued"]:
+                    return False  # its holder is at work, and keeps its lease
+                if len(it.reader.asked_chats) > before:
+                    return True
                 it.clock.advance(WAIT_MS)
                 await it.wake()
-                return len(it.reader.asked_chats) > before and await it.turn_states() == ["queued"]
+                return False
 
             await it.until(asked_again)
         assert await it.told() == []

@@ -10,8 +10,8 @@ import pytest
 
 from manager.ledger import tables
 from manager.service.receiving import Acceptance
-from providers.storage.sqlite import SqliteTransactions
 from returns.ids import MessageId, Millis, ThreadId
+from tests.support.databases import of_folder, opened
 from tests.support.turns import ANNA, BEN, NOON, OTHER_APP, Mention, OpenId, World, envelope, message, misshapen, world
 
 
@@ -29,9 +29,8 @@ async def test_pushed_again_under_other_event_ids_and_after_restarts(tmp_path: P
     pushes = [replace(question, envelope=envelope("im.message.receive_v1", question.created_at)) for _ in range(3)]
     async with world(tmp_path) as it:
         assert await it.accept(question) is Acceptance.NEW
-        path = tmp_path / "steward.db"
     for push in pushes:
-        async with SqliteTransactions(path) as again:
+        async with opened(of_folder(tmp_path)) as again:
             it = World(again)
             assert await it.accept(push) is Acceptance.DUPLICATE
             assert len(await it.rows(tables.turns)) == 1

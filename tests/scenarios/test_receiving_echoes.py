@@ -29,7 +29,7 @@ def echo(**changes: object) -> MessageReceived:
 @asynccontextmanager
 async def answered(folder: Path) -> AsyncIterator[World]:
     """A thread in which the steward's answer is on its way and its fate not known."""
-    async with world(folder) as it:
+    async with world(folder, forged=True) as it:
         async with it.running():
             await it.accept(message(thread_id=THREAD))
             await it.until_idle(1)

@@ -148,12 +148,11 @@ async def test_one_that_fails_takes_nobody_with_it(tmp_path: Path, monkeypatch: 
 async def test_a_row_that_the_database_refuses_is_of_its_own_event(tmp_path: Path) -> None:
     """Deferred rows are written at the end of all of them, and at the end of each when they are performed apart."""
     async with world(tmp_path) as it:
-        good, bad = message(), message("@_user_1 bad")
-        refusing = f"create trigger no before insert on turns when new.position = {bad.created_at} begin"
-        await it.transactions.run(lambda c: c.exec_driver_sql(f"{refusing} select raise(abort, 'no'); end"))
-        first, second = await together(it, [good, bad])
+        new_id = it.ids
+        it.ids = lambda prefix: "u_same" if prefix == "u" else new_id(prefix)
+        first, second = await together(it, [message(), message("@_user_1 bad")])
         assert first is Acceptance.NEW
-        assert type(second).__name__ == "IntegrityError"
+        assert "IntegrityError" in {each.__name__ for each in type(second).__mro__}
         assert len(await it.rows(tables.turns)) == len(await it.rows(tables.events)) == 1
 
 

@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, select, text, update
 
-from providers.storage.connections import writing_engine
-from providers.storage.schema import create_all
 from returns.decisions.keys import part_id
 from returns.decisions.policy import ReturnsPolicy
 from returns.delivery import Event, IllegalTransition, State
 from returns.ids import AppName, ChatId, MessageId, Millis, PartId, ReturnId, SubjectId
 from returns.ledger import attempts, checks, due, echoes, leases
-from returns.ledger.due import Excluded, next_due
+from returns.ledger.due import Asked, front, put_back
 from returns.ledger.locators import Source, learn, locator_of
 from returns.ledger.moves import move
 from returns.ledger.operators import look_again
@@ -24,7 +22,8 @@ from returns.ledger.parts import load
 from returns.ledger.tables import answers, part_locators, parts, return_facts, returns
 from returns.ledger.wakeups import RETURNS, RETURNS_SETTLED, take
 from returns.ports import Accepted, Locator, Reading, Refusal, Refused, Unknown, Verdict
-from tests.support.returns import APP, START, FakeAuthority, route
+from tests.support.databases import engine_of, of_folder
+from tests.support.returns import APP, START, FakeAuthority, heads, route
 from tests.support.returns import text as words
 
 POLICY = ReturnsPolicy()
@@ -33,9 +32,7 @@ ALLOWS = FakeAuthority()
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    path = tmp_path / "steward.db"
-    create_all(path)
-    engine = writing_engine(path)
+    engine = engine_of(of_folder(tmp_path))
     yield engine
     engine.dispose()
 
@@ -387,22 +384,21 @@ class TestAnswers:
         assert checks.conclude_reading(db, claim, Event.PROVED, Millis(START + 502), POLICY)
 
 
+@pytest.mark.parametrize("carried_database", ["sqlite"], indirect=True)  # PostgreSQL plans by statistics
 class TestCost:
     """A pass costs what is pending, not what is stored."""
 
     def plan(self, db: Connection, lane: str) -> str:
-        statement = due.statement(lane, 17, Excluded(chats=["a"], apps=["b"], parts=["c"]))
-        compiled = statement.compile(db, compile_kwargs={"literal_binds": True})
-        return "\n".join(row[3] for row in db.execute(text(f"EXPLAIN QUERY PLAN {compiled}")))
+        asked = {"lane": lane, "app": "a", "now": START, "limit": 17}
+        query = due.statement(lane).params(asked).compile(db, compile_kwargs={"literal_binds": True})
+        return "\n".join(row[3] for row in db.execute(text(f"EXPLAIN QUERY PLAN {query}")))
 
-    @pytest.mark.parametrize("lane", ["send", "verify"])
-    def test_it_reads_indexes_by_lane(self, db: Connection, lane: str) -> None:
+    @pytest.mark.parametrize("lane", ["send", "verify", "search"])
+    def test_it_reads_an_index_by_lane_and_app(self, db: Connection, lane: str) -> None:
         plan = self.plan(db, lane)
         assert "SCAN" not in plan
         assert "TEMP B-TREE" not in plan
-        assert "parts_due (lane=?" in plan
-        if lane == "send":
-            assert "parts_in_chat (lane=? AND chat_key=?" in plan or "(lane=? AND chat_key=?" in plan
+        assert "parts_due (lane=? AND app=? AND due_at<?" in plan
 
     def steps(self, engine: Engine) -> int:
         """Virtual machine steps of a pass, in hundreds."""
@@ -416,8 +412,8 @@ class TestCost:
         with engine.begin() as db:
             raw = db.connection.driver_connection
             raw.set_progress_handler(count, 100)
-            for lane in ("send", "verify"):
-                next_due(db, lane, 17, Excluded())
+            for lane in ("send", "verify", "search"):
+                front(db, Asked(lane, 17, {}, 17), Millis(START))
             begin(db, PartId("p_none"))
             raw.set_progress_handler(None, 0)
         return counted
@@ -438,11 +434,38 @@ class TestCost:
     def test_the_heads_alone_are_due(self, db: Connection) -> None:
         for number in range(30):
             put(db, f"{number}", "one", "two", chat=f"oc_{number % 3}", at=START - number)
-        found = next_due(db, "send", 100, Excluded())
+        found = heads(db, "send")
         assert {item.part_id for item in found} == {part_id(ReturnId(f"t_{n}"), 0) for n in range(3)}
         assert [item.due_at for item in found] == sorted(item.due_at for item in found)
-        left = next_due(db, "send", 100, Excluded(chats=[found[0].chat_key]))
+        left = front(db, Asked("send", 100, {}, 100, [found[0].chat_key]), Millis(START)).due
         assert {item.part_id for item in left} == {item.part_id for item in found[1:]}
+        assert front(db, Asked("send", 2, {}, 100), Millis(START)).due == found[:2]
+        assert front(db, Asked("send", 100, {APP: 0}, 100), Millis(START)).due == ()
+
+    def test_what_stands_behind_costs_each_pass_nothing(self, engine: Engine) -> None:
+        """A chat's backlog is looked at once and then not before its head has left."""
+        ever = Asked("send", 100, {}, 100)
+        with engine.begin() as db:
+            for number in range(300):
+                put(db, f"{number}")
+            seen = front(db, ever, Millis(START))
+            assert len(seen.due) == 1
+            assert len(seen.behind) > 100
+            while seen.behind:
+                put_back(db, seen.behind, Millis(START), Millis(START + 1000))
+                seen = front(db, ever, Millis(START))
+            assert [item.part_id for item in seen.due] == [part_id(ReturnId("t_0"), 0)]
+            assert seen.next_at == START + 1000
+        busy = self.steps(engine)
+        assert busy <= 20
+        with engine.begin() as db:
+            attempt = begin(db, part_id(ReturnId("t_0"), 0))
+            assert attempt is not None
+            assert front(db, ever, Millis(START)).due == ()
+            attempts.conclude(db, attempt, accepted(), Millis(START), POLICY)
+            seen = front(db, ever, Millis(START))
+            assert [item.part_id for item in seen.due] == [part_id(ReturnId("t_1"), 0)]
+            assert seen.behind == ()
 
 
 def test_what_is_private_is_in_tables_of_its_own(db: Connection) -> None:

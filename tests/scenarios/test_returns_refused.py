@@ -285,6 +285,7 @@ class TestFaults:
         async with house(tmp_path) as home, running(home):
             home.provider.faults = [KeyError("oc_secret")]
             bad = await home.put("bad")
+            await home.until(lambda: not home.provider.faults)
             good = await home.put("good", to=route("oc_2"))
             assert await ended(home, good) == ("delivered", None)
             assert await ended(home, bad) == ("explicit_unverified", "no_match_found")  # it may have been sent

@@ -119,12 +119,12 @@ class GatewayProcess:
                 stdout=log, stderr=log, stdin=asyncio.subprocess.DEVNULL, env=environment,
             )  # fmt: skip
 
-    async def ready(self) -> None:
+    async def ready(self, within_s: float = READY_TIMEOUT_S) -> None:
         """Wait for /healthz; fails with the log when the process ends instead."""
         assert self._process is not None
         async with (
             httpx.AsyncClient(base_url=self.settings.url, trust_env=False) as http,
-            asyncio.timeout(READY_TIMEOUT_S),
+            asyncio.timeout(within_s),
         ):
             while True:
                 if self._process.returncode is not None:

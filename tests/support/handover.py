@@ -23,12 +23,12 @@ from manager.ledger.requests import QuestionRoute, RequestView
 from manager.ledger.tables import chats, conversations, facts, messages
 from manager.service.handover import DecidedTurn, apply_decision
 from manager.service.telling import Telling
-from providers.storage.schema import create_all
-from providers.storage.sqlite import SqliteTransactions
 from returns.decisions.bodies import to_json
 from returns.ids import AppName, ChatId, MessageId, Millis
 from returns.ledger.tables import parts, returns
-from tests.support.storage import migrated
+from returns.ports import Transactions
+from tests.support.databases import of_folder, opened
+from tests.support.replay import check_replay
 
 APP = AppName("default")
 
@@ -106,7 +106,7 @@ class PeerSide:
 class House:
     """All of it."""
 
-    transactions: SqliteTransactions
+    transactions: Transactions
     clock: Clock
     telling: Telling
     http: aiohttp.ClientSession
@@ -285,15 +285,14 @@ async def house(folder: Path, *, as_served: bool = False) -> AsyncIterator[House
     ids = itertools.count(1)
     telling = Telling(lambda document: len(to_json(document).encode()), 20_000, lambda prefix: f"{prefix}_{next(ids)}")
     clock = Clock()
-    path = folder / "steward.db"
-    migrated(folder) if as_served else create_all(path)
-    async with SqliteTransactions(path) as transactions:
+    async with opened(of_folder(folder, migrated=as_served)) as transactions:
         attempts = itertools.count(1)
         api = PeerApi(
             transactions, clock, lambda prefix: f"{prefix}_n{next(attempts):06x}", telling, Cursors(b"secret" * 6)
         )
         async with HttpServer(api.routes(), "127.0.0.1", 0) as server, aiohttp.ClientSession() as http:
             yield House(transactions, clock, telling, http, server.url)
+        await transactions.read(check_replay)
 
 
 __all__ = ["APP", "Answer", "Clock", "House", "PeerSide", "house"]

@@ -80,6 +80,7 @@ def answer(
     now = Millis(ASKED + 10_000)
     return_id = ReturnId(f"ret_{request}_{number}")
     route = Route(AppName("default"), ChatId("oc_secret"), None, MessageId("om_secret"))
+    view = requests.current(connection, RequestId(request))
     enqueue(
         connection,
         new_return(
@@ -89,9 +90,11 @@ def answer(
             kind=ReturnKind.ANSWER,
             route=route,
             documents=(((Text("the private answer"),),),),
+            place=None if view is None else view.seq,
         ),
         now,
     )
+    requests.note_answered(connection, RequestId(request), revision)
     delivered = Millis(now + 500) if state is State.DELIVERED else None
     parts = return_tables.parts
     connection.execute(

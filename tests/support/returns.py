@@ -17,6 +17,8 @@ from returns.decisions.policy import ReturnsPolicy
 from returns.delivery import State
 from returns.ids import AppName, ChatId, MessageId, Millis, ReturnId, SubjectId, ThreadId
 from returns.ledger import leases
+from returns.ledger.due import Asked, Due, front
+from returns.ledger.lanes import Lane
 from returns.ledger.outbox import ReturnKind, enqueue, new_return
 from returns.ledger.tables import answers, part_locators, parts, return_facts
 from returns.ports import (
@@ -35,6 +37,7 @@ from returns.ports import (
     WindowPage,
 )
 from returns.service.pump import Pump
+from tests.support.replay import check_replay
 from tests.support.storage import transactions as opened_transactions
 
 APP = AppName("default")
@@ -387,9 +390,10 @@ async def _value(what: Callable[[], object]) -> object:
 
 @asynccontextmanager
 async def house(folder: Path, **policy: object) -> AsyncIterator[House]:
-    """A house whose pump is not running."""
+    """A house whose pump is not running. At its end folding the facts gives the tables."""
     async with opened_transactions(folder) as transactions:
         yield House(transactions, replace(POLICY, **policy))
+        await transactions.read(check_replay)
 
 
 @asynccontextmanager
@@ -414,6 +418,11 @@ async def restart(home: House) -> WatchedPump:
     now = home.clock.now()
     await home.transactions.run(lambda c: leases.release_all(c, now))
     return home.new_pump("two")
+
+
+def heads(connection: object, lane: Lane, now: int = 2**62) -> tuple[Due, ...]:
+    """What of a lane is due by ``now`` (ever, by default), the earliest first; one a chat, one a place."""
+    return front(connection, Asked(lane, 1000, {}, 1000), Millis(now)).due
 
 
 def refused(kind: Refusal, **more: object) -> Refused:

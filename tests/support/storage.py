@@ -8,8 +8,9 @@ from pathlib import Path
 
 from gateway.migrations import SCRIPTS
 from providers.storage.migrate import sqlite_url, upgrade
-from providers.storage.schema import create_all
+from providers.storage.postgresql import PostgresTransactions
 from providers.storage.sqlite import SqliteTransactions
+from tests.support.databases import of_folder, opened
 
 
 def migrated(folder: Path) -> Path:
@@ -20,9 +21,7 @@ def migrated(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def transactions(folder: Path) -> AsyncIterator[SqliteTransactions]:
-    """Transactions over a new database with all tables."""
-    path = folder / "steward.db"
-    create_all(path)
-    async with SqliteTransactions(path) as opened:
-        yield opened
+async def transactions(folder: Path) -> AsyncIterator[SqliteTransactions | PostgresTransactions]:
+    """Transactions over a database with all tables: the one that the folder carries, else a new file in it."""
+    async with opened(of_folder(folder)) as found:
+        yield found

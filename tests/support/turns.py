@@ -41,6 +41,7 @@ from returns.decisions.fingerprint import visible
 from returns.ids import AppName, ChatId, MessageId, Millis, ThreadId
 from returns.ledger import tables as returned
 from returns.ledger.wakeups import TURNS, announce
+from tests.support.replay import check_replay
 from tests.support.storage import transactions
 
 APP = AppName("default")
@@ -363,9 +364,12 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path, **changes: Any) -> AsyncIterator[World]:
+async def world(folder: Path, *, forged: bool = False, **changes: Any) -> AsyncIterator[World]:
+    """A world in which folding the facts gives the tables at its end, unless the test forges a table."""
     async with transactions(folder) as opened:
         yield World(opened, **changes)
+        if not forged:
+            await opened.read(check_replay)
 
 
 THREAD = ThreadId("omt_1")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import httpx
 import pytest
-import respx
 
 from providers.lark.delivery import LarkDelivery
 from returns.ids import ChatId, MessageId, Millis, ThreadId
@@ -19,7 +20,18 @@ from returns.ports import (
     WindowOutcome,
     WindowPage,
 )
-from tests.support.lark import APP, CHAT, MESSAGES_URL, START, TOKEN_URL, message, ok, opened, refused, token_answer
+from tests.support.lark import (
+    APP,
+    CHAT,
+    MESSAGES_URL,
+    START,
+    Answering,
+    answering,
+    message,
+    ok,
+    opened,
+    refused,
+)
 
 LOCATOR = Locator(MessageId("om_1"), CHAT, None)
 IN_CHAT = Route(APP.name, CHAT, None, MessageId("om_q"))
@@ -31,27 +43,26 @@ POST = (
 
 
 @pytest.fixture
-def lark() -> respx.MockRouter:
-    with respx.mock(assert_all_called=False) as router:
-        router.post(TOKEN_URL).mock(return_value=token_answer())
-        yield router
+async def lark() -> AsyncIterator[Answering]:
+    async with answering() as server:
+        yield server
 
 
-async def read(lark: respx.MockRouter, answer: httpx.Response) -> ReadOutcome:
+async def read(lark: Answering, answer: httpx.Response) -> ReadOutcome:
     lark.get(f"{MESSAGES_URL}/om_1").mock(return_value=answer)
-    async with opened() as client:
+    async with opened(lark) as client:
         return await LarkDelivery(client).read(APP.name, LOCATOR)
 
 
 async def window(
-    lark: respx.MockRouter,
+    lark: Answering,
     answer: httpx.Response,
     route: Route = IN_CHAT,
     since: int = START,
     cursor: str | None = None,
 ) -> WindowOutcome:
     lark.get(MESSAGES_URL).mock(return_value=answer)
-    async with opened() as client:
+    async with opened(lark) as client:
         return await LarkDelivery(client).list_window(route, Millis(since), cursor)
 
 
@@ -59,14 +70,14 @@ def changed(**changes: object) -> httpx.Response:
     return ok(items=[message(**changes)])
 
 
-async def test_a_message_is_read(lark: respx.MockRouter) -> None:
+async def test_a_message_is_read(lark: Answering) -> None:
     answer = changed(msg_type="post", body={"content": POST}, thread_id="omt_1", parent_id="om_q", root_id="om_r")
     assert await read(lark, answer) == Reading(
         Locator(MessageId("om_1"), CHAT, ThreadId("omt_1")), MessageId("om_q"), True, False, START, "你好\nx"
     )
 
 
-async def test_where_it_really_is_counts(lark: respx.MockRouter) -> None:
+async def test_where_it_really_is_counts(lark: Answering) -> None:
     reading = await read(lark, changed(chat_id="oc_other"))
     assert isinstance(reading, Reading)
     assert reading.locator.chat_id == "oc_other"
@@ -83,13 +94,13 @@ async def test_where_it_really_is_counts(lark: respx.MockRouter) -> None:
         (None, False),
     ],
 )
-async def test_whose_it_is(lark: respx.MockRouter, sender: object, ours: bool) -> None:
+async def test_whose_it_is(lark: Answering, sender: object, ours: bool) -> None:
     reading = await read(lark, changed(sender=sender))
     assert isinstance(reading, Reading)
     assert reading.ours is ours
 
 
-async def test_recalled_has_no_words(lark: respx.MockRouter) -> None:
+async def test_recalled_has_no_words(lark: Answering) -> None:
     reading = await read(lark, changed(deleted=True, body={"content": "This message was recalled"}))
     assert isinstance(reading, Reading)
     assert (reading.recalled, reading.visible) == (True, "")
@@ -104,7 +115,7 @@ async def test_recalled_has_no_words(lark: respx.MockRouter) -> None:
         ("text", "", "[text]"),
     ],
 )
-async def test_what_is_visible(lark: respx.MockRouter, kind: str, content: str, visible: str) -> None:
+async def test_what_is_visible(lark: Answering, kind: str, content: str, visible: str) -> None:
     mentions = [{"key": "@_user_1", "id": "ou_1", "id_type": "open_id", "name": "Tom"}, "stray", {"key": None}]
     reading = await read(lark, changed(msg_type=kind, body={"content": content}, mentions=mentions))
     assert isinstance(reading, Reading)
@@ -130,18 +141,18 @@ async def test_what_is_visible(lark: respx.MockRouter, kind: str, content: str, 
         (changed(create_time="never"), Unreachable()),
     ],
 )
-async def test_reading_that_told_nothing(lark: respx.MockRouter, answer: httpx.Response, outcome: ReadOutcome) -> None:
+async def test_reading_that_told_nothing(lark: Answering, answer: httpx.Response, outcome: ReadOutcome) -> None:
     assert await read(lark, answer) == outcome
 
 
-async def test_what_cannot_be_an_id_is_not_asked_for(lark: respx.MockRouter) -> None:
-    async with opened() as client:
+async def test_what_cannot_be_an_id_is_not_asked_for(lark: Answering) -> None:
+    async with opened(lark) as client:
         locator = Locator(MessageId("no such thing\n"), CHAT, None)
         assert await LarkDelivery(client).read(APP.name, locator) == Missing()
     assert not lark.calls
 
 
-async def test_a_chat_is_asked_for_in_seconds_oldest_first(lark: respx.MockRouter) -> None:
+async def test_a_chat_is_asked_for_in_seconds_oldest_first(lark: Answering) -> None:
     page = await window(lark, ok(items=[message()], has_more=True, page_token="p2"), since=START - 1)
     assert isinstance(page, WindowPage)
     assert (len(page.readings), page.next_cursor) == (1, "p2")
@@ -154,20 +165,20 @@ async def test_a_chat_is_asked_for_in_seconds_oldest_first(lark: respx.MockRoute
     }
 
 
-async def test_the_cursor_is_lark_s_own(lark: respx.MockRouter) -> None:
+async def test_the_cursor_is_lark_s_own(lark: Answering) -> None:
     page = await window(lark, ok(items=[], has_more=False), cursor="p2")
     assert page == WindowPage((), None)
     assert lark.calls.last.request.url.params["page_token"] == "p2"
 
 
-async def test_what_is_older_is_left_out(lark: respx.MockRouter) -> None:
+async def test_what_is_older_is_left_out(lark: Answering) -> None:
     items = [message("om_1", create_time=str(START - 1)), message("om_2", create_time=str(START))]
     page = await window(lark, ok(items=items, has_more=False))
     assert isinstance(page, WindowPage)
     assert [read.locator.message_id for read in page.readings] == ["om_2"]
 
 
-async def test_a_thread_is_asked_for_newest_first_without_a_window(lark: respx.MockRouter) -> None:
+async def test_a_thread_is_asked_for_newest_first_without_a_window(lark: Answering) -> None:
     page = await window(lark, ok(items=[message(thread_id="omt_1")], has_more=True, page_token="p2"), IN_THREAD)
     assert isinstance(page, WindowPage)
     assert page.next_cursor == "p2"
@@ -179,7 +190,7 @@ async def test_a_thread_is_asked_for_newest_first_without_a_window(lark: respx.M
     }
 
 
-async def test_a_thread_is_read_until_older(lark: respx.MockRouter) -> None:
+async def test_a_thread_is_read_until_older(lark: Answering) -> None:
     items = [message("om_2"), message("om_1", create_time=str(START - 1))]
     page = await window(lark, ok(items=items, has_more=True, page_token="p2"), IN_THREAD)
     assert isinstance(page, WindowPage)
@@ -202,18 +213,36 @@ async def test_a_thread_is_read_until_older(lark: respx.MockRouter) -> None:
         refused(2200, 500),
     ],
 )
-async def test_a_page_that_may_have_left_something_out_is_no_page(
-    lark: respx.MockRouter, answer: httpx.Response
-) -> None:
+async def test_a_page_that_may_have_left_something_out_is_no_page(lark: Answering, answer: httpx.Response) -> None:
     assert await window(lark, answer, cursor="same") == Unreachable()
 
 
+@pytest.mark.parametrize(
+    "sender",
+    [{"sender_type": "user", "id": "ou_1"}, {"sender_type": "app", "id": "cli_other"}],
+)
+async def test_what_others_sent_need_not_be_readable(lark: Answering, sender: dict[str, str]) -> None:
+    items = [{"message_id": "om_2", "sender": sender}, message("om_3")]
+    page = await window(lark, ok(items=items, has_more=False))
+    assert isinstance(page, WindowPage)
+    assert [read.locator.message_id for read in page.readings] == ["om_3"]
+
+
+@pytest.mark.parametrize(
+    "sender",
+    [None, {}, {"sender_type": "app"}, {"sender_type": "app", "id": "cli_own"}, {"sender_type": "user"}, {"id": "ou_1"}],
+)
+async def test_what_may_be_ours_must_be_readable(lark: Answering, sender: object) -> None:
+    items = [{"message_id": "om_2", "sender": sender}, message("om_3")]
+    assert await window(lark, ok(items=items, has_more=False)) == Unreachable()
+
+
 @pytest.mark.parametrize("code", [230002, 230073, 231203, 232009, 99991672])
-async def test_history_that_is_forbidden(lark: respx.MockRouter, code: int) -> None:
+async def test_history_that_is_forbidden(lark: Answering, code: int) -> None:
     assert await window(lark, refused(code)) == NotPermitted(code)
 
 
-async def test_a_message_of_another_chat_is_shown_as_it_is(lark: respx.MockRouter) -> None:
+async def test_a_message_of_another_chat_is_shown_as_it_is(lark: Answering) -> None:
     page = await window(lark, ok(items=[message(chat_id="oc_x", sender=None)], has_more=False))
     assert isinstance(page, WindowPage)
     assert (page.readings[0].locator.chat_id, page.readings[0].ours) == (ChatId("oc_x"), False)

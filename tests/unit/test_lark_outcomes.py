@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import ssl
 
+import aiohttp
 import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from providers.lark.answers import Answer, NoAnswer, NoToken, read_answer
-from providers.lark.client import AnswerTooLarge
+from providers.lark.http import AnswerTooLarge
 from providers.lark.outcomes import Endpoint, is_broken, read_failure, send_outcome
 from returns.ids import ChatId
 from returns.ports import Accepted, Missing, NotPermitted, Refusal, Refused, Unknown, Unreachable
@@ -39,26 +40,27 @@ REPLY_ONLY: dict[Refusal, tuple[int, ...]] = {
 }
 UNSURE = (230049, 18121, 2200, 5000, -1, 1, 123456789, 230072 + 1, 230074)
 
-NEVER_LEFT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-MAYBE_LEFT = (
-    httpx.ReadTimeout,
-    httpx.ReadError,
-    httpx.WriteError,
-    httpx.WriteTimeout,
-    httpx.CloseError,
-    httpx.RemoteProtocolError,
-    httpx.LocalProtocolError,
-    httpx.DecodingError,
-    httpx.TooManyRedirects,
-    httpx.StreamError,
-    httpx.NetworkError,
-    httpx.TimeoutException,
+ERRORS = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientConnectorDNSError,
+    aiohttp.ClientConnectorSSLError,
+    aiohttp.ClientConnectorCertificateError,
+    aiohttp.ClientProxyConnectionError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.SocketTimeoutError,
+    aiohttp.ServerDisconnectedError,
+    aiohttp.ClientOSError,
+    aiohttp.ClientConnectionResetError,
+    aiohttp.ClientPayloadError,
+    aiohttp.ClientResponseError,
     AnswerTooLarge,
     TimeoutError,
     ConnectionResetError,
     ssl.SSLError,
     OSError,
 )
+"""Some of what an HTTP client raises. None of them decides: whether the request can have left does."""
 
 
 def answer(code: object, status: int = 400, data: object = None, **headers: str) -> Answer:
@@ -70,7 +72,8 @@ def answer(code: object, status: int = 400, data: object = None, **headers: str)
 @pytest.mark.parametrize(("refusal", "code"), [(kind, code) for kind, codes in CODES.items() for code in codes])
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404])
 def test_a_listed_code_is_a_definite_refusal(endpoint: Endpoint, refusal: Refusal, code: int, status: int) -> None:
-    assert send_outcome(endpoint, answer(code, status), ASKED) == Refused(refusal, code, None, "log-7")
+    expected = Refused(refusal, code, None, "log-7", chat_only=code in (230020, 11233))
+    assert send_outcome(endpoint, answer(code, status), ASKED) == expected
 
 
 @pytest.mark.parametrize(("refusal", "code"), [(kind, code) for kind, codes in REPLY_ONLY.items() for code in codes])
@@ -131,14 +134,29 @@ def test_still_being_sent_is_unknown_even_with_429(endpoint: Endpoint) -> None:
         ("-inf", 1_000),
         ("nan", None),
         ("soon", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ("0x10", None),
+        ("1,5", None),
         ("", None),
     ],
 )
 def test_the_wait_is_seconds_within_bounds(header: str, wait_ms: int | None) -> None:
     limited = answer(230020, 400, **{"x-ogw-ratelimit-reset": header})
-    assert send_outcome(Endpoint.REPLY, limited, ASKED) == Refused(Refusal.RATE_LIMITED, 230020, wait_ms, "log-7")
-    if wait_ms is not None:
-        assert read_failure(limited) == Unreachable(wait_ms)
+    outcome = send_outcome(Endpoint.REPLY, limited, ASKED)
+    assert outcome == Refused(Refusal.RATE_LIMITED, 230020, wait_ms, "log-7", chat_only=True)
+    assert read_failure(limited) == Unreachable(wait_ms or 1_000)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "chat_only"),
+    [(230020, 400, True), (11233, 400, True), (99991400, 429, False), (11232, 400, False), (None, 429, False)],
+)
+def test_a_limit_is_of_the_chat_or_of_the_app(code: int | None, status: int, *, chat_only: bool) -> None:
+    limited = answer(code, status)
+    outcome = send_outcome(Endpoint.CREATE, limited, ASKED)
+    assert isinstance(outcome, Refused)
+    assert (outcome.refusal, outcome.chat_only) == (Refusal.RATE_LIMITED, chat_only)
+    assert read_failure(limited) == Unreachable(1_000)
 
 
 def test_retry_after_is_understood_too() -> None:
@@ -152,33 +170,22 @@ def test_only_limits_carry_a_wait() -> None:
 
 
 @pytest.mark.parametrize("endpoint", BOTH)
-@pytest.mark.parametrize("error", NEVER_LEFT)
-def test_what_never_left_is_offline(endpoint: Endpoint, error: type[Exception]) -> None:
-    assert send_outcome(endpoint, NoAnswer(error), ASKED) == Refused(Refusal.OFFLINE)
+@pytest.mark.parametrize("error", ERRORS)
+def test_what_never_left_is_refused(endpoint: Endpoint, error: type[Exception]) -> None:
+    assert send_outcome(endpoint, NoAnswer(error, left=False), ASKED) == Refused(Refusal.OFFLINE)
 
 
 @pytest.mark.parametrize("endpoint", BOTH)
-@pytest.mark.parametrize("error", MAYBE_LEFT)
+@pytest.mark.parametrize("error", [*ERRORS, aiohttp.InvalidURL])
 def test_what_may_have_left_is_unknown(endpoint: Endpoint, error: type[Exception]) -> None:
     outcome = send_outcome(endpoint, NoAnswer(error), ASKED)
     assert isinstance(outcome, Unknown)
     assert error.__name__ in outcome.reason
 
 
-def test_every_transport_error_of_the_http_client_has_its_row() -> None:
-    """A new httpx with a new error has to be judged by a person."""
-
-    def leaves(kind: type[Exception]) -> set[type[Exception]]:
-        return {kind}.union(*(leaves(below) for below in kind.__subclasses__() if below.__module__ == "httpx"))
-
-    judged = {*NEVER_LEFT, *MAYBE_LEFT, httpx.UnsupportedProtocol}
-    abstract = {httpx.RequestError, httpx.TransportError, httpx.ProtocolError}
-    assert leaves(httpx.RequestError) <= judged | abstract
-
-
-@pytest.mark.parametrize("error", [httpx.UnsupportedProtocol, httpx.InvalidURL])
+@pytest.mark.parametrize("error", [aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError])
 def test_what_could_never_leave_is_configuration(error: type[Exception]) -> None:
-    assert send_outcome(Endpoint.REPLY, NoAnswer(error), ASKED) == Refused(Refusal.CONFIGURATION)
+    assert send_outcome(Endpoint.REPLY, NoAnswer(error, left=False), ASKED) == Refused(Refusal.CONFIGURATION)
 
 
 @pytest.mark.parametrize("status", [200, 400, 502])
@@ -232,7 +239,8 @@ def test_reading_what_is_forbidden(code: int) -> None:
 @pytest.mark.parametrize("code", [2200, 5000, 1, 230020, 99991400, 99991663, 424242, None])
 @pytest.mark.parametrize("status", [200, 400, 429, 500])
 def test_reading_what_cannot_be_reached(code: object, status: int) -> None:
-    assert read_failure(answer(code, status)) == Unreachable()
+    limited = status < 500 and (status == 429 or code in CODES[Refusal.RATE_LIMITED])
+    assert read_failure(answer(code, status)) == Unreachable(1_000 if limited else None)
 
 
 def test_a_server_error_never_says_that_a_message_is_missing() -> None:
@@ -243,15 +251,15 @@ def test_reading_without_a_token() -> None:
     assert read_failure(NoToken(Refused(Refusal.CONFIGURATION, 10014))) == NotPermitted(10014)
     assert read_failure(NoToken(Refused(Refusal.RATE_LIMITED, 1, 9_000))) == Unreachable(9_000)
     assert read_failure(NoToken(Refused(Refusal.OFFLINE))) == Unreachable()
-    assert read_failure(NoAnswer(httpx.ReadTimeout)) == Unreachable()
+    assert read_failure(NoAnswer(aiohttp.SocketTimeoutError)) == Unreachable()
 
 
 @pytest.mark.parametrize(
     ("exchange", "again"),
     [
-        (NoAnswer(httpx.ReadTimeout), True),
-        (NoAnswer(httpx.ConnectError), True),
-        (NoAnswer(httpx.UnsupportedProtocol), False),
+        (NoAnswer(aiohttp.SocketTimeoutError), True),
+        (NoAnswer(aiohttp.ClientConnectorError, left=False), True),
+        (NoAnswer(aiohttp.NonHttpUrlClientError, left=False), False),
         (NoToken(Refused(Refusal.OFFLINE)), False),
         (answer(0, 200), False),
         (answer(230110), False),

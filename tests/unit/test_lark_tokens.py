@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import aiohttp
 import httpx
 import pytest
 
@@ -125,7 +126,7 @@ async def test_an_early_renewal_that_fails_leaves_the_token_and_waits_before_the
 
 
 async def test_a_token_is_not_used_at_its_very_end() -> None:
-    clock, endpoint = MovedClock(), Endpoint(token_answer("t-1"), httpx.ConnectError)
+    clock, endpoint = MovedClock(), Endpoint(token_answer("t-1"), aiohttp.ClientConnectorError)
     tokens = source(endpoint, clock)
     await tokens.get()
     clock.move(120 * MINUTE - 10_000)
@@ -154,7 +155,8 @@ async def test_invalidation_drops_only_the_token_that_was_not_accepted() -> None
 
 
 @pytest.mark.parametrize(
-    "broken", [httpx.ConnectError, httpx.ReadTimeout, httpx.Response(502, text="<html>"), refused(2200, 200)]
+    "broken",
+    [aiohttp.ClientConnectorError, aiohttp.SocketTimeoutError, httpx.Response(502, text="<html>"), refused(2200, 200)],
 )
 async def test_a_broken_answer_is_asked_for_again(broken: httpx.Response | type[Exception]) -> None:
     endpoint = Endpoint(broken, token_answer())
@@ -162,7 +164,7 @@ async def test_a_broken_answer_is_asked_for_again(broken: httpx.Response | type[
 
 
 async def test_three_broken_answers_are_offline() -> None:
-    endpoint = Endpoint(httpx.ReadTimeout)
+    endpoint = Endpoint(aiohttp.SocketTimeoutError)
     assert (await source(endpoint).get(), endpoint.asked) == (Refused(Refusal.OFFLINE), 3)
 
 

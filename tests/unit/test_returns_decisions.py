@@ -13,7 +13,7 @@ from returns.decisions.document import Text
 from returns.decisions.fingerprint import fingerprint
 from returns.decisions.keys import chat_key, idempotency_key, part_id, route_digest
 from returns.decisions.matching import Expected, Nothing, One, OnlyRecalled, Several, candidates, judge, match
-from returns.decisions.pacing import MINUTE_MS, SECOND_MS, Pace, Window
+from returns.decisions.pacing import IN_FLIGHT_MS, MINUTE_MS, SECOND_MS, Pace, Window
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.refusals import Refusing, after_send, before_send
 from returns.decisions.retry import JITTER, backoff_ms, longest_ms, retry_after_ms, slow_ms
@@ -188,6 +188,7 @@ class TestPacing:
             wait = pace.wait_ms([("app", "a"), ("chat", chat)], now)
             assert pace.take([("app", "a"), ("chat", chat)], now) == wait
             if wait == 0:
+                pace.end([("app", "a"), ("chat", chat)], now, now)
                 taken.append((now, chat))
             else:
                 later = copy.deepcopy(pace)
@@ -206,12 +207,13 @@ class TestPacing:
         assert pace.take([("app", "a"), ("chat", "y")], 0) == 0
         assert pace.closed("chat", 0) == {"x": SECOND_MS, "y": SECOND_MS}
         assert pace.closed("app", 0) == {"a": SECOND_MS}
-        assert pace.closed("chat", 5000) == {}
+        assert pace.closed("chat", 2 * IN_FLIGHT_MS) == {}
 
     def test_a_clock_that_goes_back_opens_and_blocks_nothing_for_long(self) -> None:
         window = Window(2, SECOND_MS)
-        window.take(10_000_000)
-        window.take(10_000_000)
+        for _ in range(2):
+            window.take(10_000_000)
+            window.end(10_000_000, 10_000_000)
         assert window.wait_ms(5_000) == SECOND_MS
         assert window.wait_ms(6_000) == 0
 

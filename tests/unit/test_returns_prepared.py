@@ -27,6 +27,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import psycopg
 
 from returns.ledger import prepared
 from returns.ledger.deferring import deferred, deferring
@@ -138,11 +139,32 @@ class TestDialects:
         assert found.arguments(room(1)) == [1, "a", 2]
         assert found.one_row == "(?, ?, ?)"
 
-    def test_postgresql_takes_them_by_name(self) -> None:
-        found = compiled(ADD_ROOM, postgresql.dialect())
-        assert all(f"%({name})s" in found.sql for name in ("number", "house", "beds"))
-        assert found.arguments(room(1)) == {"number": 1, "house": "a", "beds": 2}
-        assert found.one_row is None
+    def test_postgresql_takes_the_rows_of_an_insert_by_position(self) -> None:
+        found = compiled(ADD_ROOM, psycopg.dialect())
+        assert found.one_row == "(%s::INTEGER, %s::VARCHAR, %s::INTEGER)"
+        assert found.sql.startswith("INSERT INTO rooms (number, house, beds) ")
+        assert found.sql.endswith(f" VALUES {found.one_row}")
+        assert found.arguments(room(1)) == [1, "a", 2]
+
+    def test_postgresql_takes_what_conflicts_and_what_is_given_back(self) -> None:
+        new_only = Prepared(postgresql.insert(rooms).on_conflict_do_nothing(), ("number", "house"))
+        found = compiled(new_only, psycopg.dialect())
+        assert found.one_row == "(%s::INTEGER, %s::VARCHAR, %s::INTEGER)"
+        assert found.sql.endswith(f"VALUES {found.one_row} ON CONFLICT DO NOTHING")
+        given_back = compiled(Prepared(insert(rooms).returning(rooms.c.number), ("house",)), psycopg.dialect())
+        assert given_back.one_row == "(%s::VARCHAR, %s::INTEGER)"
+        assert given_back.columns == ("number",)
+
+    def test_postgresql_takes_all_else_by_name(self) -> None:
+        found = compiled(BEDS, psycopg.dialect())
+        assert found.sql == "UPDATE rooms SET beds=%(beds)s::INTEGER WHERE rooms.number = %(of)s::INTEGER"
+        assert found.arguments({"beds": 1, "of": 2, "other": 3}) == {"beds": 1, "of": 2}
+        with pytest.raises(KeyError, match="of"):
+            found.arguments({"beds": 1})
+
+    def test_a_percent_sign_stays_one(self) -> None:
+        odd = Prepared(select(rooms.c.number).where(rooms.c.number % 2 == bindparam("rest")))
+        assert "%% " in compiled(odd, psycopg.dialect()).sql
 
     def test_a_lock_is_taken_where_there_are_locks(self) -> None:
         locked = Prepared(select(rooms.c.number).with_for_update())
@@ -152,6 +174,10 @@ class TestDialects:
     def test_an_insert_that_computes_a_value_is_written_row_by_row(self) -> None:
         computed = Prepared(insert(rooms).values(house=func.lower(bindparam("name"))), ("number",))
         assert compiled(computed, sqlite.dialect()).one_row is None
+        assert compiled(computed, psycopg.dialect()).one_row is None
+        by_name = compiled(computed, psycopg.dialect())
+        assert by_name.order is None
+        assert by_name.arguments({"number": 1, "name": "A"}) == {"number": 1, "name": "A", "beds": 2}
 
 
 class TestLists:

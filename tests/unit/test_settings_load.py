@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.settings import GatewaySettings, Settings, SettingsError, load
 from gateway.settings_checks import is_loopback, is_placeholder
-from gateway.settings_files import GATEWAY_KEYS, SECTIONS, quick_database_path
+from gateway.settings_files import GATEWAY_KEYS, SECTIONS, quick_database
 
 APP = """
 [[apps]]
@@ -192,7 +192,17 @@ def test_one_app_of_the_environment_among_several_is_refused(write: Write) -> No
         ("[gateway]\nhost = 'example.org'\noperator_token = '  '", "gateway.operator_token", "is needed"),
         ("[gateway]\noperator_token = 'changeme'", "gateway.operator_token", "placeholder"),
         ("[gateway]\noperator_token = 'zu geheim'", "gateway.operator_token", "ASCII"),
-        ("[gateway]\ndatabase_url = 'postgresql://a:b@c/d'", "gateway.database_url", "not available yet"),
+        ("[gateway]\ndatabase_url = 'mysql://a:b@c/d'", "gateway.database_url", "not the address of a PostgreSQL"),
+        ("[gateway]\ndatabase_url = 'postgres://a:b@c/d'", "gateway.database_url", "write postgresql://"),
+        ("[gateway]\ndatabase_url = 'postgresql+asyncpg://c/d'", "gateway.database_url", "PostgreSQL database"),
+        ("[gateway]\ndatabase_url = 'postgresql:c/d'", "gateway.database_url", "PostgreSQL database"),
+        ("[gateway]\ndatabase_url = 'postgresql:///d'", "gateway.database_url", "names no host"),
+        ("[gateway]\ndatabase_url = 'postgresql://c'", "gateway.database_url", "names no database"),
+        ("[gateway]\ndatabase_url = 'postgresql://a:b@c:x/d'", "gateway.database_url", "is not an address"),
+        ("[gateway]\ndatabase_url = 'postgresql://a:b#@c/d'", "gateway.database_url", "write it as %23"),
+        ("[gateway]\ndatabase_url = 'postgresql://a:b/@c/d'", "gateway.database_url", "%2F"),
+        ("[gateway]\ndatabase_url = 'postgresql://a:b?@c/d'", "gateway.database_url", "%3F"),
+        ("[gateway]\ndatabase_url = 'postgresql://a:b c@c/d'", "gateway.database_url", "space"),
         ("[gateway]\ndata_dir = 'steward.toml'", "gateway.data_dir", "not a folder"),
         ("gateway = 3", "gateway", "valid dictionary"),
         ("apps = 'x'", "apps", "write [[apps]]"),
@@ -324,8 +334,11 @@ def test_no_secret_is_told(write: Write) -> None:
         "database_url = 'postgresql://u:db-passw0rd@h/d'"
     )
     told += "\n".join(refused(file))
-    file = write("[gateway]\ndatabase_url = 'postgresql://u:db-passw0rd@h/d'\noperator_token = 'op-t0ken-value é'")
-    told += "\n".join(refused(file))
+    for url in ("postgresql://u:db-passw0rd@h/d", "mysql://u:db-passw0rd@h/d", "postgresql://u:db-passw0rd#@h/d"):
+        file = write(f"[gateway]\ndatabase_url = '{url}'\noperator_token = 'op-t0ken-value é'")
+        told += "\n".join(refused(file))
+    shared = load(write("[gateway]\ndatabase_url = 'postgresql://u:db-passw0rd@h/d'"), {})
+    told += repr(shared) + repr(shared.database) + str(shared.database)
     assert not [secret for secret in secrets if secret in told]
 
 
@@ -399,11 +412,14 @@ def test_the_quick_look_knows_the_same_keys() -> None:
         ("[gateway]\ndata_dir = '~nobody-of-that-name/d'", {}),
         ("[gateway]\ndata_dir = 'd'", {"LARK_STEWARD__GATEWAY__DATA_DIR": "e"}),
         (APP, {"LARK_STEWARD__GATEWAY__PORT": "1", "LARK_APP_ID": "x"}),
+        ("[gateway]\ndatabase_url = 'postgresql://h/d'", {}),
+        ("[gateway]\ndatabase_url = 'postgresql://h/d'", {"LARK_STEWARD__GATEWAY__DATABASE_URL": ""}),
+        ("", {"LARK_STEWARD__GATEWAY__DATABASE_URL": "postgresql+psycopg://u:p%40@h:1/d?sslmode=require"}),
     ],
 )
 def test_the_quick_look_finds_the_same_database(write: Write, text: str, environ: dict[str, str]) -> None:
     file = write(text)
-    assert quick_database_path(file, environ) == load(file, environ).database_path
+    assert quick_database(file, environ) == load(file, environ).database
 
 
 @pytest.mark.parametrize(
@@ -413,13 +429,14 @@ def test_the_quick_look_finds_the_same_database(write: Write, text: str, environ
         ("[gateway]\ndata_dir = 5", {}),
         ("[gateways]", {}),
         ("gateway = 1", {}),
-        ("[gateway]\ndatabase_url = 'postgresql://h/d'", {}),
-        ("", {"LARK_STEWARD__GATEWAY__DATABASE_URL": "postgresql://h/d"}),
+        ("[gateway]\ndatabase_url = 5", {}),
+        ("[gateway]\ndatabase_url = 'h/d'", {}),
+        ("", {"LARK_STEWARD__GATEWAY__DATABASE_URL": "mysql://h/d"}),
         ("", {"LARK_STEWARD__GATEWAY__DATADIR": "x"}),
         ("", {"LARK_STEWARD__GATEWAY": "{}"}),
     ],
 )
 def test_the_quick_look_leaves_what_is_wrong_to_the_full_one(write: Write, text: str, environ: dict[str, str]) -> None:
     file = write(text)
-    assert quick_database_path(file, environ) is None
+    assert quick_database(file, environ) is None
     assert refused(file, environ)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning, hold, url_of_holder
+from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning, hold, hold_with, url_of_holder
 from returns.ids import Millis
 
 ROOT = Path(__file__).parents[2]
@@ -103,4 +103,43 @@ def test_a_holder_that_has_not_signed_yet(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DataFolderUnusable, match="Not a directory"), hold(tmp_path / "file" / "data", SINCE):
+        pass
+
+
+def test_the_same_folder_by_another_path_is_held(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    other = tmp_path / "the same"
+    other.symlink_to(folder)
+    with hold_with(folder, folder / "steward.db", SINCE):
+        for path in (other, folder / ".." / "data"):
+            with (
+                pytest.raises(GatewayAlreadyRunning, match=f"process {os.getpid()} on .+, since "),
+                hold_with(path, path / "steward.db", SINCE),
+            ):
+                raise AssertionError("two gateways hold one folder")
+
+
+@pytest.mark.parametrize("first_is_the_link", [True, False])
+def test_the_same_file_from_another_folder_is_held(tmp_path: Path, first_is_the_link: bool) -> None:
+    """Two data folders, one database: a link leads from the second to the file in the first."""
+    real, linking = tmp_path / "real", tmp_path / "linking"
+    for folder in (real, linking):
+        folder.mkdir()
+    (real / "steward.db").touch()
+    (linking / "steward.db").symlink_to(real / "steward.db")
+    first, second = (linking, real) if first_is_the_link else (real, linking)
+    with (
+        hold_with(first, first / "steward.db", SINCE),
+        pytest.raises(GatewayAlreadyRunning, match=f"process {os.getpid()} on "),
+        hold_with(second, second / "steward.db", SINCE),
+    ):
+        raise AssertionError("two gateways hold one database")
+    with hold_with(second, second / "steward.db", SINCE):
+        pass
+
+
+def test_two_folders_without_a_file_are_two(tmp_path: Path) -> None:
+    """On PostgreSQL a folder is held for what is in it alone."""
+    with hold_with(tmp_path / "one", None, SINCE), hold_with(tmp_path / "two", None, SINCE):
         pass

@@ -1,0 +1,144 @@
+"""What operators ask for, carried out: the one module behind the commands, the API and the pages.
+
+``carry_out`` runs in the transaction that stores the command, and does at once whatever needs nothing from outside:
+refusing, noting, cancelling, asking for a look. What depends on what is read then is done by ``finish``, once for each
+command, whichever gateway comes first and however often one is killed: closing the command and its effect are one
+transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from sqlalchemy import Connection
+
+from manager.decisions.operators import (
+    Act,
+    Kind,
+    OperatorRefused,
+    Outcome,
+    Refusal,
+    Step,
+    after_look,
+    may_send,
+    name_of,
+)
+from manager.decisions.work import Work
+from manager.ids import RequestId
+from manager.ledger import operators, requests
+from manager.ledger.operators import Command
+from manager.ledger.requests import RequestView
+from manager.service import cancelling
+from manager.service.operators_facts import Detail, note_act, standing
+from manager.service.operators_taking import Carried, Taking, kind_of
+from returns.delivery import State
+from returns.ids import Millis, ReturnId, SubjectId
+from returns.ledger import operators as deliveries
+from returns.ledger.locking import lock_chats_of
+from returns.ledger.parts import Part
+from returns.ports import Authority
+
+
+class Operators:
+    """Everything that operators can do."""
+
+    __slots__ = ("_authority", "_give_up_after_ms", "_new_id")
+
+    def __init__(self, authority: Authority, new_id: Callable[[str], str], give_up_after_ms: int) -> None:
+        """``give_up_after_ms``: how long a look that an operator asked for is tried."""
+        self._authority = authority
+        self._new_id = new_id
+        self._give_up_after_ms = give_up_after_ms
+
+    def carry_out(self, connection: Connection, request_id: RequestId, act: Act, who: str, now: Millis) -> Carried:
+        """Take a command of ``who``. Raises ``OperatorRefused``: nothing moved."""
+        name = name_of(who)
+        view = requests.current(connection, request_id, lock=True)
+        if view is None:
+            raise OperatorRefused(Refusal.NOT_FOUND, "There is no such request.")
+        subject = SubjectId(request_id)
+        lock_chats_of(connection, subject)
+        answer = deliveries.answer_of(connection, subject)
+        if answer is not None and answer.revision != view.revision:
+            answer = None  # the newest revision has none yet
+
+        def send_anew(part: Part, reason: str) -> Outcome:
+            return self._send_anew(connection, part, name, reason, now)
+
+        taking = Taking(connection, view, answer, kind_of(act), name, now, self._new_id, send_anew)
+        return taking.carry_out(act, self._give_up_after_ms)
+
+    def finish(self, connection: Connection, command: Command, now: Millis) -> Outcome | None:
+        """Do what a command still waits for, if it can be done now; its outcome, or None while it waits on."""
+        view = requests.current(connection, command.request_id, lock=True)
+        if view is None:
+            return _close(connection, command, None, Outcome.CHANGED, now)
+        if command.kind is Kind.CANCEL:
+            over = cancelling.finish(connection, command.request_id, command.due_at, now)
+            return _close(connection, command, view, Outcome.CANCELLED, now) if over else None
+        subject = SubjectId(command.request_id)
+        lock_chats_of(connection, subject)
+        answer = deliveries.answer_of(connection, subject)
+        if answer is None or answer.return_id != command.return_id or view.revision != answer.revision:
+            return _close(connection, command, view, Outcome.CHANGED, now)
+        part = deliveries.unproved(connection, answer)
+        step = after_look(part.state if part else None, part.error if part else None)
+        if command.kind is Kind.RESEND:
+            return self._finish_resend(connection, command, view, part, step, now)
+        if part is not None and part.state is State.VERIFICATION_REQUIRED:
+            return None
+        return _close(connection, command, view, Outcome.PROVED if part is None else Outcome.UNPROVED, now)
+
+    def _send_anew(self, connection: Connection, part: Part, who: str, reason: str, now: Millis) -> Outcome:
+        """Send the rest of an answer by a new return, if that may be told now."""
+        if not may_send(self._authority.verdict(connection, part.subject, part.revision)):
+            return Outcome.FORBIDDEN
+        if not deliveries.is_kept(connection, part):
+            return Outcome.NO_LONGER_KEPT
+        return_id = ReturnId(self._new_id("ret"))
+        sent = deliveries.send_anew(connection, part, return_id, now, who=who, reason=reason)
+        return Outcome.QUEUED if sent else Outcome.CHANGED
+
+    def _finish_resend(
+        self, connection: Connection, command: Command, view: RequestView, part: Part | None, step: Step, now: Millis
+    ) -> Outcome | None:
+        if view.newest.work is Work.CANCELLED:
+            return _close(connection, command, view, Outcome.CANCELLED, now)
+        if step is Step.WAIT:
+            return None
+        if part is None or step is Step.SETTLED:
+            return _close(connection, command, view, Outcome.PROVED, now)
+        match step:
+            case Step.SEND:
+                outcome = self._send_anew(connection, part, command.who, command.reason or "", now)
+            case Step.UNREADABLE:
+                if part.state is State.VERIFICATION_REQUIRED and not deliveries.give_up(connection, part, now):
+                    return None
+                outcome = Outcome.UNREADABLE
+            case Step.AMBIGUOUS:
+                outcome = Outcome.AMBIGUOUS
+            case Step.FORBIDDEN:
+                outcome = Outcome.FORBIDDEN
+            case _:
+                assert_never(step)
+        return _close(connection, command, view, outcome, now)
+
+
+def _close(
+    connection: Connection, command: Command, view: RequestView | None, outcome: Outcome, now: Millis
+) -> Outcome | None:
+    """End the command with its fact. Raises ``AlreadyClosed``, so that nothing is done twice for it."""
+    if not operators.close(connection, command, outcome, now):
+        raise AlreadyClosed("Another gateway has ended this command.")
+    if view is not None and command.kind is not Kind.CANCEL:
+        after = deliveries.answer_of(connection, SubjectId(command.request_id))
+        detail: Detail = {"after": standing(view, after)}
+        note_act(connection, view, command.kind, command.who, None, outcome, detail, now)
+    return outcome
+
+
+class AlreadyClosed(Exception):
+    """The command was ended by somebody else; nothing of this transaction is kept."""
+
+    code = "already_closed"

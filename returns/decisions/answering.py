@@ -1,0 +1,68 @@
+"""An answer of several parts, told as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from returns.delivery import Error, State, Verification, needs_operator, worst
+from returns.ids import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A part as everybody may see it."""
+
+    state: State
+    error: Error | None = None
+    verification: Verification | None = None
+    attempts: int = 0
+    needs_configuration: bool = False
+    delivered_at: Millis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an answer's delivery shows."""
+
+    status: State
+    error: Error | None
+    verification: Verification | None
+    parts: int
+    delivered_parts: int
+    attempts: int
+    delivered_at: Millis | None
+    needs_operator: bool
+
+
+def summarise(parts: Sequence[Standing]) -> Summary:
+    """Tell the parts of an answer, in order, as one. Raises ``ValueError`` for none."""
+    states = [part.state for part in parts]
+    status = worst(states)
+    delivered = states.count(State.DELIVERED)
+    return Summary(
+        status=status,
+        error=parts[states.index(status)].error,
+        verification=_verification(parts),
+        parts=len(parts),
+        delivered_parts=delivered,
+        attempts=sum(part.attempts for part in parts),
+        delivered_at=max(part.delivered_at or Millis(0) for part in parts) if delivered == len(parts) else None,
+        needs_operator=any(needs_operator(part.state, needs_configuration=part.needs_configuration) for part in parts),
+    )
+
+
+def kept_of_replaced(replaced_parts: int, replacing_parts: int) -> int:
+    """How many parts of a return stay in the answer when another one replaces it.
+
+    The return that replaces it carries its unproved part and those after it, so that the first ones, all proved, stay.
+    """
+    return max(0, replaced_parts - replacing_parts)
+
+
+def _verification(parts: Sequence[Standing]) -> Verification | None:
+    """Reconciled as soon as one part was; direct if what is proved so far all was."""
+    ways = {part.verification for part in parts if part.verification is not None}
+    if not ways:
+        return None
+    return Verification.RECONCILED if Verification.RECONCILED in ways else Verification.DIRECT

@@ -1,0 +1,62 @@
+"""Reading one message back, and recording what it proves."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from sqlalchemy import Connection
+
+from returns.decisions.matching import judge
+from returns.delivery import Event
+from returns.ids import AppName
+from returns.ledger import checks
+from returns.ledger.checks import Check, NotRead
+from returns.ports import Api, Locator, Missing, NotPermitted, Reading, ReadOutcome, Unreachable
+from returns.service.holding import while_held
+from returns.service.tools import Tools, Turn
+
+
+async def read_back(tools: Tools, check: Check, locator: Locator, turn: Turn) -> None:
+    """Read the message of a claimed part and record what it proves."""
+    app = check.expected.route.app
+    await turn.begin()
+    outcome = await while_held(tools, check.part_id, check.fence, tools.provider.read(app, locator))
+    if isinstance(outcome, Unreachable):
+        await tools.heed(app, Api.READS, outcome.retry_after_ms)
+    meaning = _meaning(outcome, locator, check)
+    now = tools.clock.now()
+    again = regained(tools, app, read=not isinstance(outcome, Unreachable))
+
+    def record(connection: Connection) -> None:
+        if isinstance(meaning, NotRead):
+            checks.conclude_not_read(connection, check, meaning, now, tools.policy)
+        else:
+            checks.conclude_reading(connection, check, meaning, now, tools.policy)
+        if again:
+            checks.hurry(connection, app, now)
+
+    await tools.transactions.run(record)
+
+
+def regained(tools: Tools, app: AppName, *, read: bool) -> bool:
+    """Whether the app can be read again after it could not; remembers which it is."""
+    if not read:
+        tools.troubled.add(app)
+        return False
+    was = app in tools.troubled
+    tools.troubled.discard(app)
+    return was
+
+
+def _meaning(outcome: ReadOutcome, locator: Locator, check: Check) -> Event | NotRead:
+    match outcome:
+        case Reading():
+            return judge(outcome, locator, check.expected)
+        case Missing():
+            return Event.MISSING
+        case NotPermitted():
+            return NotRead("not_permitted")
+        case Unreachable(retry_after_ms):
+            return NotRead("unreachable", retry_after_ms)
+        case _:
+            assert_never(outcome)
