@@ -184,7 +184,10 @@ def start(ctx: click.Context, name: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def remove(ctx: click.Context, name: str, force: bool, as_json: bool) -> None:
-    """Take a peer out of the directory. Its token opens nothing any more, its name may be given again."""
+    """Take a peer out of the directory. Its token opens nothing any more, its name may be given again.
+
+    What it concluded and was not sent yet is not sent; to let that go out, stop the peer and remove it later.
+    """
     from gateway.cli.database import database
     from gateway.system import SystemClock
     from manager.ledger import peers as ledger

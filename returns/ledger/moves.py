@@ -88,7 +88,8 @@ def move(
     """Apply ``event`` to the part as it was loaded; False if it is no longer in that state and under that fence.
 
     ``due_at`` is when to look at it next (now, if None); ``error`` stands instead of the event's own; ``changes`` are
-    further columns; ``told`` is the fact that it is told by; a move that changes nothing to be seen needs none. Raises ``IllegalTransition`` and moves nothing if the table has no such move.
+    further columns; ``told`` is the fact that it is told by: a move that changes nothing to be seen needs none. Raises
+    ``IllegalTransition`` and moves nothing if the table has no such move.
     """
     target = advance(part.state, event)
     left = error or ERRORS[event]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import cast
 
+from returns.ports import StorageUnavailable
+
 
 class Contained:
     """Keeps an exception of its block in ``fault`` instead of raising it. Cancellation passes through."""
@@ -24,9 +26,17 @@ class Contained:
     ) -> bool:
         """Keep an ordinary exception; let everything else through."""
         if isinstance(error, Exception):
-            self.fault = error
+            self.fault = _unwrapped(error)
             return True
         return False
+
+
+def _unwrapped(error: Exception) -> Exception:
+    """A task group wraps what its tasks raise; storage that could not be had is no fault however many met it."""
+    if not isinstance(error, ExceptionGroup):
+        return error
+    inner = [_unwrapped(each) for each in cast("ExceptionGroup[Exception]", error).exceptions]
+    return next((each for each in inner if not isinstance(each, StorageUnavailable)), inner[0])
 
 
 def describe(fault: Exception) -> str:

@@ -1,4 +1,9 @@
-"""``python -m tests.exploration [CRASHES [PAUSES [FAULTS]]]``: every interleaving within the full bounds, printed."""
+"""``python -m tests.exploration``: as far as the numbers of states allow, with what was reached printed.
+
+``interleavings [CRASHES [PAUSES [FAULTS]]]`` explores every interleaving of two pumps over one part (by default with
+two crashes, no pause and two faults, then with one crash, one pause and one fault); ``pairs`` ends a return, a turn
+and an event at every pair of awaits.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +13,53 @@ import time
 
 from tests.exploration.behaviours import BEHAVIOURS
 from tests.exploration.explorer import Bounds, Explorer
+from tests.exploration.test_exploration_nth_await import Delivery, pairs_of
+from tests.exploration.test_exploration_nth_await_mind import RECEPTIONS, Turning
 
-FULL = (2, 1, 1)
+FULL = ((2, 0, 2), (1, 1, 1))
 
 
-def main() -> None:
+def interleavings(crashes: int, pauses: int, faults: int) -> None:
     """Explore each behaviour; raises at the first thing that must not be."""
-    given = [int(word) for word in sys.argv[1:]]
-    crashes, pauses, faults = (*given, *FULL[len(given) :])
-    logging.disable(logging.CRITICAL)
-    print(f"one part, two pumps, {crashes} crashes, {pauses} pauses, {faults} faults")
-    states = transitions = 0
+    print(f"one part, two pumps, {crashes} crashes, {pauses} pauses, {faults} faults", flush=True)
+    states = steps = 0
     for behaviour in BEHAVIOURS:
         began = time.monotonic()
         report = Explorer(behaviour, Bounds(crashes=crashes, pauses=pauses), faults=faults).explore()
-        states, transitions = states + report.states, transitions + report.transitions
-        took = time.monotonic() - began
-        ends = ", ".join(sorted(report.ends))
-        print(f"{report.behaviour:30} {report.states:9,} states {report.transitions:9,} steps {took:6.1f} s  {ends}")
-    print(f"{'all':30} {states:9,} states {transitions:9,} steps")
+        states, steps = states + report.states, steps + report.transitions
+        took, ends = time.monotonic() - began, ", ".join(sorted(report.ends))
+        name, reached = report.behaviour, f"{report.states:8,} states {report.transitions:8,} steps"
+        print(f"{name:30} {reached} {took:6.1f} s  {ends}", flush=True)
+    print(f"{'all':30} {states:8,} states {steps:8,} steps", flush=True)
+
+
+def pairs() -> None:
+    """End two lives at every pair of awaits; raises at the first run that goes wrong."""
+    delivery, turning = Delivery(), Turning()
+    for name, run in (("a return", delivery.run), ("a turn", turning.run)):
+        found = pairs_of(run)
+        for pair in found:
+            run(*pair)
+        print(f"{name}: {len(found):,} pairs", flush=True)
+    for name, (make, judge) in RECEPTIONS.items():
+        reception = make()
+        found = pairs_of(reception.run)
+        for pair in found:
+            reception.run(*pair)
+            judge(reception)
+        print(f"an event ({name}): {len(found):,} pairs", flush=True)
+
+
+def main(words: list[str]) -> None:
+    """What the words ask for; everything without any."""
+    logging.disable(logging.CRITICAL)
+    what, numbers = (words[0] if words else ""), [int(word) for word in words[1:]]
+    if what in {"", "interleavings"}:
+        for bounds in [(*numbers, *FULL[0][len(numbers) :])] if numbers else FULL:
+            interleavings(*bounds)
+    if what in {"", "pairs"}:
+        pairs()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

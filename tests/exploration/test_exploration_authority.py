@@ -191,8 +191,8 @@ def rows() -> list[Case]:
     found = []
     for author in ("steward", "peer"):
         plain = WHOLE_CHAT | GRANTS | (PEERS if author == "peer" else {})
+        found += [Case(author, what, "say_nothing", what == "thread_gone", cells) for what, cells in plain.items()]
         for thread in (False, True):
-            found += [Case(author, what, "say_nothing", thread, cells) for what, cells in plain.items()]
             for wish in ("say_nothing", "answer_in_chat"):
                 found += [Case(author, what, wish, thread, cells) for what, cells in RECALLS[wish, thread].items()]
     return found

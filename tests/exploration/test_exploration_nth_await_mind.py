@@ -13,6 +13,7 @@ import pytest
 
 from manager.decisions.decision import Answer, Decision, TurnInput
 from manager.ledger import turns
+from manager.ledger.claims import Claims
 from manager.ports import ChatFacts, ChatMessage, Gone
 from manager.service.authority import StewardAuthority
 from manager.service.held import HeldEvents
@@ -62,6 +63,7 @@ class Receptions:
         self.events = events
         self.unknown_self = unknown_self
         """So many times it is asked in vain who the steward is."""
+        self.keys_are_kept = True
 
     def run(self, *kills: int, fault: Fault | None = None, step: int = NEVER) -> Ran:
         self.database.load(self.database.blank)
@@ -89,7 +91,8 @@ class Receptions:
                 continue
             ports.life.check()
             self.acknowledged.add(number)
-            assert self.database.look("SELECT 1 FROM event_keys WHERE key = ?", f"event:{event.envelope.event_id}")
+            name = f"event:{event.envelope.event_id}"
+            assert self.database.look("SELECT 1 FROM event_keys WHERE key = ?", name) or not self.keys_are_kept
             self.database.changed()
             return
 
@@ -170,11 +173,21 @@ class TestReceiving:
     def test_ended_twice(self, name: str) -> None:
         make, judge = RECEPTIONS[name]
         it = make()
-        most = it.run().awaits[0]
-        pairs = list(itertools.product(range(1, most + 1), range(1, most + 1)))
-        for pair in random.Random(7).sample(pairs, min(40, len(pairs))):
+        pairs = pairs_of(it.run)
+        for pair in random.Random(7).sample(pairs, min(15, len(pairs))):
             it.run(*pair)
             judge(it)
+
+
+def test_a_key_that_is_not_kept_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the claims, what is pushed again is asked again."""
+    monkeypatch.setattr(Claims, "write", lambda *_given: True)
+    monkeypatch.setattr(Claims, "find", lambda *_given: {})
+    it = Receptions([ASKED, ASKED])
+    it.keys_are_kept = False
+    it.run()
+    with pytest.raises(AssertionError):
+        once(it)
 
 
 class Turning:
@@ -325,9 +338,7 @@ class TestATurn:
 
     def test_ended_twice(self) -> None:
         it = Turning()
-        most = it.run().awaits[0]
-        pairs = list(itertools.product(range(1, most + 1), range(1, most + 10)))
-        for pair in random.Random(11).sample(pairs, min(120, len(pairs))):
+        for pair in random.Random(11).sample(pairs_of(it.run), 40):
             it.run(*pair)
 
     @pytest.mark.parametrize("what", FAULTS)
@@ -349,6 +360,12 @@ class TestAllTheWay:
         it = Turning(deliver=True, receive=True)
         for number in range(1, it.run().transactions + 1):
             it.run(fault=Fault(number, what))
+
+
+def pairs_of(run: Callable[[], Ran]) -> list[tuple[int, int]]:
+    """The awaits at which two lives can be ended, and some behind the last one."""
+    most = run().awaits[0]
+    return list(itertools.product(range(1, most + 1), range(1, most + 10)))
 
 
 def _every(run: Callable[[int], bool]) -> int:

@@ -173,9 +173,9 @@ class History:
     # What is told
 
     def enqueue(self, number: int) -> None:
-        """Commit a planned return, at this instant."""
+        """Commit a planned return, at this instant: the first slot's gateway does, by its clock."""
         planned = self.plan.returns[number]
-        now = Millis(self.loop.now_ms())
+        now = self.slots[0].clock.now()
         new = new_return(
             return_id=return_id(number),
             subject=SubjectId(planned.subject),
@@ -335,7 +335,7 @@ class History:
 
     def _look_again(self, about: str, _ms: int) -> None:
         """An operator asks."""
-        now, wait_ms = Millis(self.loop.now_ms()), self.policy.give_up_after_ms
+        now, wait_ms = self.slots[0].clock.now(), self.policy.give_up_after_ms
         self.database.perform(lambda c: look_again(c, SubjectId(about), now, give_up_after_ms=wait_ms))
 
     def _echo(self, about: str, _ms: int) -> None:

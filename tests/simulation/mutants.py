@@ -35,6 +35,8 @@ class Mutant:
     name: str
     caught_by: frozenset[str]
     wrong: Callable[[], AbstractContextManager[object]]
+    first: int = 0
+    """The seed to begin with where a rare coincidence is needed, so that the suite stays quick."""
 
 
 def _table(changes: Mapping[tuple[State, Event], State]) -> AbstractContextManager[object]:
@@ -333,12 +335,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("writes blindly", _of("duplicates", "truth", "ledger", "liveness"), writes_blindly),
     Mutant("takes not found for not sent", _of("duplicates"), takes_not_found_for_not_sent),
     Mutant("stores the locator after reading it", _of("order"), stores_the_locator_after_reading_it),
-    Mutant("fences locators by the lease", _of("truth"), fences_locators_by_the_lease),
+    Mutant("fences locators by the lease", _of("truth"), fences_locators_by_the_lease, first=400),
     Mutant("verifies by id alone", _of("truth"), verifies_by_id_alone),
     Mutant("parts out of order", _of("truth"), sends_parts_before_the_one_ahead_is_proved),
     Mutant("takes another part's message", _of("truth"), takes_another_parts_message),
     Mutant("a new key for each attempt", _of("duplicates"), makes_a_new_key_for_each_attempt),
-    Mutant("claims without looking", _of("duplicates", "truth"), claims_without_looking),
+    Mutant("claims without looking", _of("duplicates", "truth", "ledger"), claims_without_looking),
     Mutant("concludes absence at once", _of("truth"), concludes_absence_at_once),
     Mutant("takes the first page for the whole", _of("truth"), takes_the_first_page_for_the_whole),
     Mutant("supersedes what was attempted", _of("truth"), supersedes_what_was_attempted),

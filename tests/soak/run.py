@@ -12,12 +12,13 @@ from tests.soak import ledger
 from tests.soak.counts import Counts
 from tests.soak.judge import judge
 from tests.soak.town import Town, town
-from tests.soak.trouble import Killer, PatientPeer, ask_at_random, break_at_random
+from tests.soak.trouble import Killer, PatientPeer, ask_at_random, break_at_random, push_what_failed
 
 A_SECOND = 2.0
 SETTLE_WITHIN_S = 90.0
 """After the last kill everything has come to an end within this, plus a share of what was asked."""
 SETTLE_A_QUESTION_S = 1.0
+PUSH_AGAIN_S = 3.0
 OPEN = {"absent", "queued", "sending", "retry_pending", "verification_required"}
 
 Progress = Callable[[Town, str], None]
@@ -78,10 +79,12 @@ async def _trouble(here: Town, seconds: float, a_second: float, start_s: float, 
 
 async def _settle(here: Town, progress: Progress) -> None:
     """Wait until Lark pushes nothing any more and nothing in the inbox moves by itself, or the time is over."""
-    began = time.monotonic()
+    began = pushed = time.monotonic()
     bound = SETTLE_WITHIN_S + SETTLE_A_QUESTION_S * len(here.asked)
     while time.monotonic() - began < bound:
-        await here.lark.repush()
+        if time.monotonic() >= pushed:
+            push_what_failed(here)
+            pushed = time.monotonic() + PUSH_AGAIN_S
         items = await here.items()
         moving = [item for item in items.values() if item["delivery"]["status"] in OPEN]
         pushing = [push for push in here.lark.pushes() if push.state == "pending"]

@@ -62,9 +62,7 @@ class Gateways:
         async with self.operator(gateway) as http:
             while True:
                 query = {"limit": 100, **({} if cursor is None else {"cursor": cursor})}
-                answer = await http.get("/api/v1/inbox", params=query)
-                answer.raise_for_status()
-                page = answer.json()
+                page = await patiently(http, "/api/v1/inbox", query)
                 items += page["items"]
                 cursor = page["next_cursor"]
                 if cursor is None:
@@ -82,9 +80,8 @@ class Gateways:
     async def timeline(self, gateway: GatewayProcess, request: str) -> list[str]:
         """The names of a request's facts, in order."""
         async with self.operator(gateway) as http:
-            answer = await http.get(f"/api/v1/inbox/{request}")
-            answer.raise_for_status()
-            return [fact["fact"] for fact in answer.json()["timeline"]]
+            shown = await patiently(http, f"/api/v1/inbox/{request}")
+            return [fact["fact"] for fact in shown["timeline"]]
 
     async def add_peer(self, name: str, through: GatewayProcess | None = None) -> Peer:
         """Register a peer by a command, and be it, at one gateway or through the balancer."""
@@ -92,6 +89,17 @@ class Gateways:
         url = self.balancer.url if through is None else through.settings.url
         headers = {"Authorization": f"Bearer {made['token']}"}
         return Peer(httpx.AsyncClient(base_url=url, headers=headers, timeout=40, trust_env=False))
+
+
+async def patiently(http: httpx.AsyncClient, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON there, as soon as the database answers in time: 503 is what a gateway says until then."""
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            answer = await http.get(path, params=query)
+            if answer.status_code != 503:
+                answer.raise_for_status()
+                return answer.json()
+            await asyncio.sleep(0.2)
 
 
 async def until(look: Callable[[], Any], what: str = "") -> Any:
