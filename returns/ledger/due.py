@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select, update
+from sqlalchemy import Connection, Integer, Select, bindparam, func, select, update
 
 from returns.delivery import State
 from returns.ids import AppName, ChatKey, Millis, PartId, ThreadId
@@ -25,27 +25,31 @@ from returns.ledger.tables import parts, return_routes
 MOST_ROWS: Final = 1024
 """The most rows that one look at an app's lane reads."""
 
+MOST_BEHIND: Final = 128
+"""After so many parts that stand behind others, those are put back first."""
+
 MARGIN: Final = 8
 """So many more rows than are wanted are read at first, for those that are taken."""
 
 REFUSED_BACK_MS: Final = 5_000
 """For so long a part that was refused before, and stands behind another one now, is not looked at."""
 
-_FIRST_OF_CHAT: Final = (
+_FIRST_OF_CHAT: Final = Prepared(
+    select(parts.c.part_id)
+    .where(parts.c.lane == SEND, parts.c.chat_key == bindparam("chat"))
+    .order_by(parts.c.return_seq, parts.c.position)
+    .limit(1)
+)
+_UNDER_WAY: Final = Prepared(
     select(parts.c.part_id)
     .where(
         parts.c.lane == SEND,
         parts.c.chat_key == bindparam("chat"),
+        parts.c.state == State.SENDING.value,
         parts.c.part_id != bindparam("part"),
-        or_(
-            parts.c.return_seq < bindparam("seq"),
-            and_(parts.c.return_seq == bindparam("seq"), parts.c.position < bindparam("position")),
-            parts.c.state == State.SENDING.value,
-        ),
     )
     .limit(1)
 )
-_BEFORE: Final = Prepared(_FIRST_OF_CHAT)
 _NEXT_APP: Final = Prepared(
     select(func.min(parts.c.app).label("app")).where(parts.c.lane == bindparam("lane"), parts.c.app > bindparam("app"))
 )
@@ -160,7 +164,7 @@ def _of_app(
     while True:
         rows = _rows(connection, asked.lane, app, now, limit)
         due, behind = _startable(connection, asked, rows, room)
-        if len(due) == room or len(rows) < limit or limit >= MOST_ROWS or len(behind) > room:
+        if len(due) == room or len(rows) < limit or limit >= MOST_ROWS or len(behind) >= MOST_BEHIND:
             return due, behind
         limit = min(limit * 4, MOST_ROWS)
 
@@ -173,7 +177,7 @@ def _startable(
     begun: set[object] = set()
     for row in rows:
         due = _due(row)
-        before = _before(connection, due, row) if asked.lane == SEND else None
+        before = _before(connection, due.chat_key, due.part_id) if asked.lane == SEND and not _lost(due) else None
         if before is not None:
             behind.append((due.part_id, before))
             continue
@@ -187,12 +191,16 @@ def _startable(
     return found, behind
 
 
-def _before(connection: Connection, due: Due, row: Row) -> PartId | None:
-    """The part that this one stands behind. An attempt that lost its holder stands behind none."""
-    if due.state is State.SENDING:
-        return None
-    place = {"chat": due.chat_key, "part": due.part_id, "seq": row["return_seq"], "position": row["position"]}
-    first = _BEFORE.first(connection, place)
+def _lost(due: Due) -> bool:
+    """Whether it is an attempt that lost its holder: that stands behind nothing."""
+    return due.state is State.SENDING
+
+
+def _before(connection: Connection, chat: ChatKey, part: PartId) -> PartId | None:
+    """The part that this one of the send lane stands behind: the first of the chat, or one that is under way."""
+    first = _FIRST_OF_CHAT.first(connection, {"chat": chat})
+    if first is None or first["part_id"] == part:
+        first = _UNDER_WAY.first(connection, {"chat": chat, "part": part})
     return None if first is None else PartId(cast("str", first["part_id"]))
 
 
@@ -215,8 +223,6 @@ def statement(lane: Lane) -> Select[*tuple[object, ...]]:
         parts.c.app,
         parts.c.state,
         parts.c.due_at,
-        parts.c.return_seq,
-        parts.c.position,
     ]
     query = select(*columns)
     if lane == SEARCH:
@@ -228,7 +234,7 @@ def statement(lane: Lane) -> Select[*tuple[object, ...]]:
             parts.c.lane == bindparam("lane"), parts.c.app == bindparam("app"), parts.c.due_at <= bindparam("now")
         )
         .order_by(parts.c.due_at)
-        .limit(bindparam("limit"))
+        .limit(bindparam("limit", type_=Integer))
     )
     return cast("Select[*tuple[object, ...]]", chosen)
 
@@ -254,9 +260,8 @@ def _due(row: Row) -> Due:
 
 
 def is_head(connection: Connection, part: Part) -> bool:
-    """Whether no other part of the chat comes before this one or is under way."""
-    place = {"chat": part.chat_key, "part": part.part_id, "seq": part.return_seq, "position": part.position}
-    return _BEFORE.first(connection, place) is None
+    """Whether no other part of the chat comes before this one of the send lane or is under way."""
+    return _before(connection, part.chat_key, part.part_id) is None
 
 
 def put_back(connection: Connection, behind: Collection[tuple[PartId, PartId]], now: Millis, until: Millis) -> None:

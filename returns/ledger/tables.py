@@ -84,6 +84,7 @@ parts = Table(
     UniqueConstraint("return_id", "position", name="parts_order"),
     Index("parts_due", "lane", "app", "due_at"),
     Index("parts_in_chat", "lane", "chat_key", "return_seq", "position"),
+    Index("parts_under_way", "lane", "chat_key", "state"),
     Index("parts_unsettled_content", "lane", "chat_key", "fingerprint"),
     Index("parts_of_subject", "subject_id", "return_seq", "position"),
 )

@@ -391,4 +391,4 @@ def _napping() -> object:
 
 
 def test_a_refusal_carries_nothing_private() -> None:
-    assert set(Refused.__slots__) == {"refusal", "code", "retry_after_ms", "log_id"}
+    assert set(Refused.__slots__) == {"refusal", "code", "retry_after_ms", "log_id", "chat_only"}

@@ -344,9 +344,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("concludes absence at once", _of("truth"), concludes_absence_at_once),
     Mutant("takes the first page for the whole", _of("truth"), takes_the_first_page_for_the_whole),
     Mutant("supersedes what was attempted", _of("truth"), supersedes_what_was_attempted),
-    Mutant("sends again when a commit is lost", _of("duplicates"), sends_again_when_a_commit_is_lost),
+    Mutant("sends again when a commit is lost", _of("duplicates"), sends_again_when_a_commit_is_lost, first=350),
     Mutant("forgets what is under way at a crash", _of("duplicates"), forgets_what_is_under_way_at_a_crash),
-    Mutant("gives up by sending", _of("duplicates"), gives_up_by_sending),
+    Mutant("gives up by sending", _of("duplicates", "truth"), gives_up_by_sending),
     Mutant("takes accepted for delivered", _of("truth"), takes_an_answer_without_an_id_for_delivered),
 )
 

@@ -230,7 +230,14 @@ async def test_what_others_sent_need_not_be_readable(lark: Answering, sender: di
 
 @pytest.mark.parametrize(
     "sender",
-    [None, {}, {"sender_type": "app"}, {"sender_type": "app", "id": "cli_own"}, {"sender_type": "user"}, {"id": "ou_1"}],
+    [
+        None,
+        {},
+        {"sender_type": "app"},
+        {"sender_type": "app", "id": "cli_own"},
+        {"sender_type": "user"},
+        {"id": "ou_1"},
+    ],
 )
 async def test_what_may_be_ours_must_be_readable(lark: Answering, sender: object) -> None:
     items = [{"message_id": "om_2", "sender": sender}, message("om_3")]

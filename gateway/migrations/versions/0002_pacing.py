@@ -32,6 +32,7 @@ def upgrade() -> None:
     op.create_index("pace_calls_in_time", "pace_calls", ["app", "api", "counted_at"], unique=False)
     op.drop_index("parts_due", table_name="parts")
     op.create_index("parts_due", "parts", ["lane", "app", "due_at"], unique=False)
+    op.create_index("parts_under_way", "parts", ["lane", "chat_key", "state"], unique=False)
     _search_lane()
 
 
