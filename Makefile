@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench setup soak clean
+.PHONY: demo test lint bench setup soak explore clean
 
 demo: $(READY)
 	@$(BIN)/lark-steward demo
@@ -23,6 +23,9 @@ bench: $(READY)
 	@$(BIN)/python -m tests.bench
 
 SECONDS ?= 300
+explore: $(READY)
+	@$(BIN)/python -m tests.exploration
+
 soak: $(READY)
 	@$(BIN)/python -m tests.soak --seconds $(SECONDS)
 

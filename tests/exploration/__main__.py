@@ -12,7 +12,8 @@ import sys
 import time
 
 from tests.exploration.behaviours import BEHAVIOURS
-from tests.exploration.explorer import Bounds, Explorer
+from tests.exploration.explorer import Explorer
+from tests.exploration.states import Bounds
 from tests.exploration.test_exploration_nth_await import Delivery, pairs_of
 from tests.exploration.test_exploration_nth_await_mind import RECEPTIONS, Turning
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.exploration.explorer import Behaviour
+from tests.exploration.states import Behaviour
 
 PROVED = "delivered"
 UNFOUND = "explicit_unverified/no_match_found"

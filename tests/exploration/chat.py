@@ -75,7 +75,7 @@ class Chat:
             return after, Unknown("timeout")
         late = LATENESS.get(deed, 0)
         there_at = now + late if deed in {"late", "very late"} else now
-        message = Message(len(self.messages), route, visible(document), there_at, now + late)  # type: ignore[arg-type]
+        message = Message(len(self.messages), route, visible(document), there_at, now + late)
         after = replace(after, messages=(*self.messages, message))
         if deed in {"lose", "late", "very late", "hidden", "long hidden"}:
             return after, Unknown("timeout")

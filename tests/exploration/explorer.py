@@ -10,15 +10,12 @@ that was reached, there must be a way to an end without any further fault.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.dialects import sqlite
 
 from returns.decisions import retry
 from returns.decisions.policy import ReturnsPolicy
@@ -28,9 +25,25 @@ from returns.ledger.operators import look_again
 from returns.ledger.outbox import ReturnKind, enqueue, new_return
 from returns.ledger.tables import metadata
 from returns.ports import CommitUnknown, Ready, Refusal, Refused, Route, StorageUnavailable, Verdict
+from returns.service.containing import Contained
 from returns.service.pump import Pump
 from tests.exploration.chat import SLOW_MS, Chat
 from tests.exploration.lives import HouseDatabase
+from tests.exploration.states import (
+    Behaviour,
+    Bounds,
+    Happening,
+    Report,
+    Rows,
+    Violation,
+    World,
+    all_can_end,
+    hash_of,
+    plain,
+    sqlite_text,
+    way,
+    with_place,
+)
 from tests.exploration.worker import Gift, Pass, Place
 from tests.support.returns import text
 
@@ -56,81 +69,7 @@ TABLES = tuple(metadata.tables[name] for name in (*FIRST, *sorted(metadata.table
 """What a state has of the database."""
 UNTIMED = frozenset({"updated_at", "first_attempt_at", "delivered_at", "at"})
 """Columns that nothing goes by."""
-Rows = tuple[tuple[Any, ...], ...]
-"""Of one table."""
 SETTLED_STATES = frozenset(state.value for state in SETTLED)
-
-
-@dataclass(frozen=True)
-class Behaviour:
-    """What the provider and the database may do, beside doing their best."""
-
-    name: str
-    send: tuple[str, ...] = ()
-    read: tuple[str, ...] = ()
-    list: tuple[str, ...] = ()
-    prepare: tuple[str, ...] = ()
-    run: tuple[str, ...] = ()
-    recalls: bool = False
-    faults: int = 2
-    """So often, at most."""
-    revokes: bool = False
-    """The authority is lost at some moment."""
-    looks: int = 0
-    """So often an operator asks to look again."""
-    in_chat: bool = False
-    """The policy is to answer in the chat when the question is gone."""
-    ends: frozenset[str] = frozenset()
-    """The states that must be among the ends."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """How far to go."""
-
-    workers: int = 2
-    crashes: int = 1
-    pauses: int = 1
-    """So often a worker stands still, as by SIGSTOP, for as long as anybody likes. The others take no time."""
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """One state."""
-
-    now: int
-    rows: tuple[Rows, ...]
-    chat: Chat
-    places: tuple[Place | None, ...]
-    crashes: int
-    pauses: int
-    faults: int
-    looks: int = 0
-    revoked: bool = False
-
-
-Happening = tuple[str, bool, Callable[[], World]]
-
-
-class Violation(Exception):
-    """Something that must not be; ``oracle`` says which of the four saw it."""
-
-    def __init__(self, oracle: str, what: str) -> None:
-        super().__init__(f"{oracle}: {what}")
-        self.oracle = oracle
-
-
-@dataclass
-class Report:
-    """What was explored."""
-
-    behaviour: str
-    states: int = 0
-    transitions: int = 0
-    ends: Counter[str] = field(default_factory=Counter)
-    most_sends: int = 0
-    ways: dict[str, str] = field(default_factory=dict, repr=False)
-    """One shortest way to each end."""
 
 
 class Explorer:
@@ -153,7 +92,7 @@ class Explorer:
             for name, columns in self._columns.items()
         }
         self._sql = {
-            table.name: tuple(_sqlite(each) for each in (select(table), table.delete(), table.insert()))
+            table.name: tuple(sqlite_text(each) for each in (select(table), table.delete(), table.insert()))
             for table in TABLES
         }
         self._at = {name: self._columns["parts"].index(name) for name in self._columns["parts"]}
@@ -201,13 +140,13 @@ class Explorer:
             if self._settled(world):
                 ended.add(key)
                 self.report.ends[self._end(world)] += 1
-                self.report.ways.setdefault(self._end(world), _way(ways, key))
+                self.report.ways.setdefault(self._end(world), way(ways, key))
             for label, fault, step in self._next(world):
                 try:
                     after = step()
                     self._check(world, after)
                 except Violation as violation:
-                    raise Violation(violation.oracle, f"{violation}\n{_way(ways, key)}\n   {label}") from None
+                    raise Violation(violation.oracle, f"{violation}\n{way(ways, key)}\n   {label}") from None
                 self.report.transitions += 1
                 found = self._key(after)
                 if not fault:
@@ -218,7 +157,7 @@ class Explorer:
                     if len(ways) > most_states:
                         raise OverflowError(f"{self.behaviour.name}: more than {most_states} states")
         self.report.states = len(ways)
-        _all_can_end(ways, healthy, ended)
+        all_can_end(ways, healthy, ended)
         return self.report
 
     def _next(self, world: World) -> Iterator[Happening]:
@@ -286,7 +225,7 @@ class Explorer:
         return self._after(world, number, going, Place(world.now, (), ()))
 
     def _kill(self, world: World, number: int) -> World:
-        return replace(world, places=_with(world.places, number, None), crashes=world.crashes - 1)
+        return replace(world, places=with_place(world.places, number, None), crashes=world.crashes - 1)
 
     def _look_again(self, world: World) -> World:
         self._restore(world)
@@ -298,7 +237,7 @@ class Explorer:
     def _paused(self, world: World, number: int, *, paused: bool) -> World:
         place = world.places[number]
         assert place is not None
-        places = _with(world.places, number, replace(place, paused=paused))
+        places = with_place(world.places, number, replace(place, paused=paused))
         return replace(world, places=places, pauses=world.pauses - paused)
 
     def _give(self, world: World, number: int, gate: int, kind: str, deed: str) -> World:
@@ -312,7 +251,7 @@ class Explorer:
         if kind == "send":
             self.report.most_sends = max(self.report.most_sends, chat.sends)
         faults = world.faults - (deed not in {"ok", "accept"})
-        gift = Gift(gate, world.now, value, tuple(_plain(value)))
+        gift = Gift(gate, world.now, value, tuple(plain(value)))
         going.give(gate, value, world.now)
         place = Place(place.began_at, (*place.gifts, gift), ())
         return self._after(replace(world, chat=chat, faults=faults), number, going, place)
@@ -341,11 +280,10 @@ class Explorer:
         if deed == "away":
             return StorageUnavailable("explored")
         self._in_database = None
-        try:
+        with Contained() as contained:
             result = self.database.perform(work, keep=deed != "lost")
-        except Exception as error:  # noqa: BLE001 - a closure's own error is what its caller gets
-            return error
-        return result if deed == "ok" else CommitUnknown("explored")
+            return result if deed == "ok" else CommitUnknown("explored")
+        return contained.fault  # a closure's own error is what its caller gets
 
     def _after(self, world: World, number: int, going: Pass, place: Place) -> World:
         """The state once the pass stands still.
@@ -361,19 +299,19 @@ class Explorer:
                 for each in quick:
                     asked = going.gates[each.gate].arguments[0]
                     value = asked(self.database.connection) if each.kind == "look" else asked
-                    gift = Gift(each.gate, world.now, value, tuple(_plain(value)))
+                    gift = Gift(each.gate, world.now, value, tuple(plain(value)))
                     place = replace(place, gifts=(*place.gifts, gift))
                     going.give(each.gate, value, world.now)
             standing = None if going.done else replace(place, waiting=going.waiting())
         finally:
             going.end()
-        return replace(world, rows=self._rows(), places=_with(world.places, number, standing))
+        return replace(world, rows=self._rows(), places=with_place(world.places, number, standing))
 
     def _pass(self, at: int) -> Pass:
         return Pass(self._one_pass, at, self._gated)
 
     async def _one_pass(self, ports: Pass) -> None:
-        pump = Pump(ports, ports, self, ports, self._policy, "gateway", sleep=ports.sleep)  # type: ignore[arg-type]
+        pump = Pump(ports, ports, self, ports, self._policy, "gateway", sleep=ports.sleep)
         pump.last_pass_at = Millis(0)
         async with asyncio.TaskGroup() as group:
             await pump._pass(group)
@@ -507,55 +445,3 @@ class Explorer:
             ]
         flat += [(gate.gate, max(gate.until - now, 0) if gate.until else None) for gate in place.waiting]
         return flat
-
-
-def _sqlite(statement: Any) -> str:
-    return str(statement.compile(dialect=sqlite.dialect()))
-
-
-def hash_of(value: Any) -> Any:
-    """A key that is small."""
-    return hashlib.blake2b(repr(value).encode(), digest_size=16).digest()
-
-
-def _with(places: tuple[Place | None, ...], number: int, place: Place | None) -> tuple[Place | None, ...]:
-    return (*places[:number], place, *places[number + 1 :])
-
-
-def _plain(value: Any) -> Iterator[Any]:
-    """A gift as plain values."""
-    if is_dataclass(value) and not isinstance(value, type):
-        yield type(value).__name__
-        for each in fields(value):
-            yield from _plain(getattr(value, each.name))
-    elif isinstance(value, Enum):
-        yield value.value
-    elif isinstance(value, (tuple, list, frozenset)):
-        yield len(value)
-        for each in value:
-            yield from _plain(each)
-    elif isinstance(value, Exception):
-        yield type(value).__name__
-    else:
-        yield value
-
-
-def _way(ways: dict[Any, tuple[Any, str]], key: Any) -> str:
-    labels = []
-    while key is not None:
-        key, label = ways[key]
-        labels.append(f"   {label}")
-    return "\n".join(reversed(labels))
-
-
-def _all_can_end(ways: dict[Any, tuple[Any, str]], healthy: dict[Any, list[Any]], ended: set[Any]) -> None:
-    """From every state there is a way to an end on which nothing more goes wrong."""
-    good, waiting = set(ended), deque(ended)
-    while waiting:
-        for before in healthy.get(waiting.popleft(), ()):
-            if before not in good:
-                good.add(before)
-                waiting.append(before)
-    for key in ways:
-        if key not in good:
-            raise Violation("liveness", f"from here it never ends:\n{_way(ways, key)}")

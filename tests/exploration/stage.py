@@ -412,7 +412,7 @@ class _StageWorld(World):
 
 
 def _world(transactions: MemoryTransactions, clock: MovingClock, wanted: Any, *, prefix: str) -> World:
-    world = _StageWorld(transactions, clock=clock, policy=wanted)  # type: ignore[arg-type]
+    world = _StageWorld(transactions, clock=clock, policy=wanted)
     world.ids._name = prefix
     return world
 

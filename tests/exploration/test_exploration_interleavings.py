@@ -18,7 +18,8 @@ from returns.decisions import matching
 from returns.delivery import Event, State
 from returns.ledger import locators
 from tests.exploration.behaviours import ALWAYS, BEHAVIOURS
-from tests.exploration.explorer import Behaviour, Bounds, Explorer, Report, Violation
+from tests.exploration.explorer import Explorer
+from tests.exploration.states import Behaviour, Bounds, Report, Violation
 
 KILLED = Bounds(crashes=1, pauses=0)
 PAUSED = Bounds(crashes=0, pauses=1)

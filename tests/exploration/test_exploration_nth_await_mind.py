@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from manager.decisions.decision import Answer, Decision, TurnInput
-from manager.ledger import turns
+from manager.ledger import tables, turns
 from manager.ledger.claims import Claims
 from manager.ports import ChatFacts, ChatMessage, Gone
 from manager.service.authority import StewardAuthority
@@ -101,7 +102,7 @@ class Receptions:
         return len(self.acknowledged) == len(self.events) and not held
 
     def count(self, table: str) -> int:
-        return self.database.look(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608
+        return len(self.database.look(str(select(tables.metadata.tables[table]))))
 
     def column(self, query: str) -> list[Any]:
         return sorted(row[0] for row in self.database.look(query))
@@ -208,7 +209,7 @@ class Turning:
 
         ids = (f"q{number}" for number in itertools.count(1))
         clock = _Still()
-        receiving = Receiving(_Quiet(self.database), clock, lambda prefix: f"{prefix}_{next(ids)}", policy(), own_id)  # type: ignore[arg-type]
+        receiving = Receiving(_Quiet(self.database), clock, lambda prefix: f"{prefix}_{next(ids)}", policy(), own_id)
         await receiving.accept(self.event, "{}")
 
     def run(self, *kills: int, fault: Fault | None = None, step: int = NEVER) -> Ran:
@@ -225,7 +226,7 @@ class Turning:
         reader, receipts, runtime = _Reader(ports), FakeReceipts(), FakeRuntime()
         receipts.works = lambda message: self._acknowledge(ports, message)
         runtime.decide_with = lambda turn: self._decide(ports, turn)
-        house = World(ports.transactions, clock=ports, runtime=runtime, reader=reader, ids=ports.new_id)  # type: ignore[arg-type]
+        house = World(ports.transactions, clock=ports, runtime=runtime, reader=reader, ids=ports.new_id)
         services = [house.turns().run(), ReceiptsWorker(ports.transactions, ports, receipts, reader).run()]
         if self.deliver:
             provider = SimProvider(self.chats, ports.life, ports.awaits.point)

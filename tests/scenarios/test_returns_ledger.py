@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, select, text, update
 
 from returns.decisions.keys import part_id
 from returns.decisions.policy import ReturnsPolicy
-from returns.delivery import Event, IllegalTransition, State
+from returns.delivery import Error, Event, IllegalTransition, State
 from returns.ids import AppName, ChatId, MessageId, Millis, PartId, ReturnId, SubjectId
 from returns.ledger import attempts, checks, due, echoes, leases
 from returns.ledger.due import Asked, front, put_back
@@ -247,7 +247,8 @@ class TestLocators:
             checks.conclude_search(db, claim, checks.Found((found,), late), late, POLICY)
             assert state(db, part) == ("explicit_unverified", "ambiguous_match")
 
-    def test_an_unproved_answer_of_long_ago_is_no_rival(self, db: Connection) -> None:
+    def test_an_unproved_answer_of_long_ago_is_a_rival(self, db: Connection) -> None:
+        """Its process may have been stopped before the first byte, and have sent when it went on."""
         place = route(thread="omt_1", reply_to="om_q")
         old, new = put(db, "a", to=place), put(db, "b", to=place)
         attempt = begin(db, old)
@@ -270,8 +271,12 @@ class TestLocators:
             sent_at=now,
             visible="x",
         )
-        checks.conclude_search(db, claim, checks.Found((found,), Millis(now + 500)), Millis(now + 500), POLICY)
-        assert locator_of(db, new) is not None
+        at = Millis(now + POLICY.settle_ms)
+        checks.conclude_search(db, claim, checks.Found((found,), at), at, POLICY)
+        assert locator_of(db, new) is None
+        left = load(db, new)
+        assert left is not None
+        assert (left.state, left.error) == (State.EXPLICIT_UNVERIFIED, Error.AMBIGUOUS_MATCH)
 
     @pytest.mark.parametrize("settled", [False, True])
     def test_a_rival_under_way_keeps_a_message_from_being_claimed(self, db: Connection, *, settled: bool) -> None:
