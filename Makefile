@@ -1,11 +1,12 @@
 # Two commands for a newcomer: `make demo` and `make test`. Python 3.11+, git and make are all they need.
+# The long runs: `make simulate N=…` (histories), `make explore`, `make soak SECONDS=…`, `make bench`.
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $$p && break; done)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench setup soak explore clean
+.PHONY: demo test lint bench setup simulate explore soak clean
 
 demo: $(READY)
 	@$(BIN)/lark-steward demo
@@ -22,10 +23,14 @@ lint: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m tests.bench
 
-SECONDS ?= 300
+N ?= 100000
+simulate: $(READY)
+	@$(BIN)/python -m tests.simulation --histories $(N)
+
 explore: $(READY)
 	@$(BIN)/python -m tests.exploration
 
+SECONDS ?= 300
 soak: $(READY)
 	@$(BIN)/python -m tests.soak --seconds $(SECONDS)
 

@@ -9,14 +9,15 @@ From then on nothing but the database is needed to deliver it: no model and no w
 Each part goes through the machine of ``delivery``, a table. The pump (``service.pump``) reads what is due and takes
 each part one step further:
 
-- ``service.attempt`` sends. It has the token at hand, waits for its turn (``decisions.pacing``), asks the authority and
+- ``service.attempt`` sends. It has the token at hand and a permit (``ports.Pacing``), asks the authority and
   commits the attempt in one transaction, and only then writes the first byte. The outcome is one of three. *Accepted*
   stores where the message is, the locator. *Refused* is definite: the part waits and is tried again with the same key,
   or is undeliverable. Everything else is *unknown*.
 - ``service.verify`` reads an accepted message back, a moment later. Only a message that is where it should be, from
   us, with our content and not recalled is ``delivered``.
-- ``service.reconcile`` settles the unknown: it reads the history around the attempt and looks for exactly one message
-  of ours that no other part owns (``decisions.matching``). It never sends. What it cannot settle becomes
+- ``service.reconcile`` settles the unknown: it reads the history around the attempt, once for all parts of a place
+  (``service.together``), and looks for exactly one message of ours that no other part owns (``decisions.matching``). It
+  never sends. What it cannot settle becomes
   ``explicit_unverified`` and waits for a person: a message that was not found may still have been sent.
 
 Why nothing is sent twice

@@ -45,7 +45,6 @@ _RIVALS: Final = Prepared(
         parts.c.fingerprint == bindparam("fingerprint"),
         parts.c.part_id != bindparam("part"),
         parts.c.state.in_([bindparam(f"state_{number}", state.value) for number, state in enumerate(_UNPROVED)]),
-        parts.c.first_attempt_at <= bindparam("begun_by"),
         part_locators.c.part_id.is_(None),
         return_routes.c.thread_id.is_not_distinct_from(bindparam("thread")),
     )
@@ -223,7 +222,7 @@ def _found(
     policy: ReturnsPolicy,
 ) -> bool:
     """One message: it is the part, unless another part of ours could be it just as well."""
-    if _rivals(connection, part, check.expected.route, one.sent_at):
+    if _rivals(connection, part, check.expected.route):
         if not settled:
             return _too_early(connection, part, check, now, policy)
         candidates.keep(connection, part, [each for each in found.candidates if each.locator == one.locator], set())
@@ -248,18 +247,17 @@ def _too_early(connection: Connection, part: Part, check: Check, now: Millis, po
     return move(connection, part, Event.NOT_FOUND_EARLY, now, due_at=due_at, error=error, changes=changes, told=told)
 
 
-def _rivals(connection: Connection, part: Part, route: Route, sent_at: Millis) -> bool:
-    """Whether the message that was sent at ``sent_at`` could be another unlocated part's just as well.
+def _rivals(connection: Connection, part: Part, route: Route) -> bool:
+    """Whether a message that could be this part could be another unlocated part's just as well.
 
-    That is one with the same content and place that was attempted before, whatever became of it since and however long
-    ago: an answer that could not be proved may have arrived all the same, and a process that was stopped between its
-    attempt and its first byte sends whenever it goes on.
+    That is one with the same content and place that was attempted, whatever became of it since and whenever it was: an
+    answer that could not be proved may have arrived all the same, a process that was stopped between its attempt and
+    its first byte sends whenever it goes on, and the moment of an attempt is by a clock that may have been wrong.
     """
     asked = {
         "chat": part.chat_key,
         "fingerprint": part.fingerprint,
         "part": part.part_id,
-        "begun_by": sent_at + BEFORE_ATTEMPT_MS,
         "thread": route.thread_id,
     }
     others = _RIVALS.rows(connection, asked)

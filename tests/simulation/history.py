@@ -374,7 +374,8 @@ class History:
                 slot.life.resume()
             if slot.life is None or slot.life.dead:
                 self.begin_life(slot.number)
-        self.loop.world_later(SETTLES_WITHIN_MS / 1000, self._end)
+        jumps = sum(abs(each.ms) for each in self.plan.happenings if each.what == "clock")
+        self.loop.world_later((SETTLES_WITHIN_MS + jumps) / 1000, self._end)  # a clock set back waits for its moments
         self.database.on_commit = self.world.on_idle = self._ask
         self._ask()
 
