@@ -12,7 +12,8 @@ demo: $(READY)
 	@$(BIN)/lark-steward demo
 
 test: $(READY) lint
-	@$(BIN)/python -m pytest -n auto --dist loadfile -q
+	@$(BIN)/python -m pytest -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count())') + 1 )) \
+		--dist loadfile --no-loadscope-reorder -q
 
 lint: $(READY)
 	@$(BIN)/ruff format --check -q .
