@@ -144,13 +144,13 @@ def _services(
     delivery = LarkDelivery(client)
     telling = Telling(delivery.measure, delivery.limit_bytes, ids.new)
     steward = policies.steward_policy(settings)
-    authority = StewardAuthority(settings.returns.recalled_question, clock)
-    operators = Operators(authority, ids.new, policies.returns_policy(settings).give_up_after_ms)
+    authority = StewardAuthority(settings.returns.recalled_question, clock, ids.new)
+    operators = Operators(authority, ids.new, returns.give_up_after_ms)
     receiving = Receiving(transactions, clock, ids.new, steward, reader.own_id)
     return Services(
         reader=reader,
         receiving=receiving,
-        turns=Turns(transactions, clock, steward, runtime, hosttools, reader, telling, owner),
+        turns=Turns(transactions, clock, steward, runtime, hosttools, reader, telling, owner, ids.new),
         receipts=ReceiptsWorker(transactions, clock, LarkReceipts(client), reader, owner if shared else None),
         held=HeldEvents(transactions, receiving),
         pump=Pump(transactions, delivery, authority, clock, returns, owner, pacing=pacing),
@@ -174,7 +174,7 @@ def _server(
         "database": readiness.database_check(transactions),
         "pump": readiness.loop_check("The pump", lambda: services.pump.last_pass_at, clock),
         "turns": readiness.loop_check("The steward", lambda: services.turns.last_pass_at, clock),
-        "clock": clock_check(lambda: webhook.out_of_time_at, clock),
+        "clock": clock_check(lambda: webhook.out_of_time_at, clock, services.reader.skew_ms),
         **{f"lark.{app.name}": readiness.LarkCheck(services.reader, AppName(app.name), clock) for app in settings.apps},
     }
     routes: list[web.RouteDef] = [

@@ -14,7 +14,7 @@ from returns.ids import AppName, Millis
 from returns.ports import Clock, Refusal, Refused, Transactions
 
 STALLED_MS = 45_000
-"""A loop looks at the database at least every 30 s."""
+"""A loop looks at the database at least every 15 s."""
 LARK_KEPT_MS = 10_000
 
 CREDENTIAL_CODES = {10014: "app_id and domain", 10015: "app_secret"}

@@ -173,7 +173,9 @@ class Gone(Enum):
     """Why there is no message to read."""
 
     RECALLED = "recalled"
+    """The provider says that it was taken back: recalled, or deleted."""
     MISSING = "missing"
+    """The provider knows no such message or chat; it may know it a moment later."""
     NOT_PERMITTED = "not_permitted"
     UNREACHABLE = "unreachable"
 

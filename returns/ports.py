@@ -208,6 +208,8 @@ class WindowPage:
     readings: tuple[Reading, ...]
     next_cursor: str | None
     """None on the last page: the window was then read completely."""
+    ahead_ms: int = 0
+    """So much earlier than asked the page begins, because our clock is known to be ahead of the provider's."""
 
 
 WindowOutcome: TypeAlias = WindowPage | NotPermitted | Unreachable
@@ -216,6 +218,10 @@ WindowOutcome: TypeAlias = WindowPage | NotPermitted | Unreachable
 @dataclass(frozen=True, slots=True)
 class Ready:
     """A send can start at once: the token is at hand."""
+
+
+MayLeave: TypeAlias = Callable[[], bool]
+"""Whether a send that was not begun yet may still begin."""
 
 
 class DeliveryProvider(Protocol):
@@ -234,8 +240,13 @@ class DeliveryProvider(Protocol):
         """Have the token at hand, so that an attempt is not committed before a send is possible."""
         ...
 
-    async def send(self, route: Route, document: Document, key: IdempotencyKey) -> SendOutcome:
-        """Send one message, once. Never repeats anything by itself."""
+    async def send(
+        self, route: Route, document: Document, key: IdempotencyKey, may_leave: MayLeave | None = None
+    ) -> SendOutcome:
+        """Send one message, once. Never repeats anything by itself.
+
+        ``may_leave`` is asked right before the first byte; at False nothing leaves, and the refusal is ``OFFLINE``.
+        """
         ...
 
     async def read(self, app: AppName, locator: Locator) -> ReadOutcome:
@@ -243,7 +254,10 @@ class DeliveryProvider(Protocol):
         ...
 
     async def list_window(self, route: Route, since: Millis, cursor: str | None) -> WindowOutcome:
-        """A page of the route's chat (or thread) with what was sent at or after ``since``."""
+        """A page of the route's chat (or thread) with what was sent at or after ``since``, which is by our clock.
+
+        What the provider says of moments is by its own clock: see ``WindowPage.ahead_ms``.
+        """
         ...
 
 

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 KEPT_MS = 1_000
 CLOCK_DOUBT_MS = 60 * 60 * 1000
+SKEW_DOUBT_MS = 60 * 1000
 
 
 class Level(Enum):
@@ -100,10 +101,21 @@ class Health:
             return Finding(Level.FAILED, "The check itself failed; it is in the log.")
 
 
-def clock_check(out_of_time_at: Callable[[], Millis | None], clock: Clock) -> Check:
-    """Warns for an hour after a rightly signed event bore a time out of bounds."""
+def clock_check(
+    out_of_time_at: Callable[[], Millis | None], clock: Clock, skew_ms: Callable[[], int | None] = lambda: None
+) -> Check:
+    """Warns for an hour after a signed event bore a time out of bounds, and while the clock differs from Lark's.
+
+    ``skew_ms`` is how far this machine's clock was from Lark's by its last answer; None while that is not known.
+    """
 
     async def check() -> Finding:
+        skew = skew_ms() or 0
+        if abs(skew) > SKEW_DOUBT_MS:
+            way = "ahead of" if skew > 0 else "behind"
+            return Finding(
+                Level.WARNING, f"This machine's clock is {abs(skew) // 1000} s {way} Lark's. Synchronise it."
+            )
         seen = out_of_time_at()
         if seen is None or clock.now() - seen >= CLOCK_DOUBT_MS:
             return Finding(Level.OK, "Signed events carry a time close to this machine's.")

@@ -11,12 +11,14 @@ from urllib.parse import urlsplit
 
 import click
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from gateway.http.operator_token import OperatorTokenUnusable, read
 from gateway.inbox.asking import asking
 from gateway.inbox.commands import DONE, FAILED, NEEDS_SOMEONE, fail, print_item, print_json, unknown_request
-from gateway.inbox.items import Json
+from gateway.inbox.items import ABSENT, Json
 from gateway.inbox.outcome_words import say
+from gateway.inbox.path_ids import may_be_request
 from gateway.inbox.printing_private import print_candidates, print_revealed
 from gateway.inbox.reading import candidates, get_item
 from gateway.instance_lock import url_of_holder
@@ -59,6 +61,9 @@ class Asked:
     as_json: bool
 
 
+OTHER_VERSION = "The database has not the tables of this version of lark-steward: start `lark-steward serve` once. Nothing was done."
+
+
 @dataclass(frozen=True, slots=True)
 class Came:
     """What came of it so far."""
@@ -82,14 +87,18 @@ def act(settings: Settings, asked: Asked) -> int:
         return fail(error.code, str(error), as_json=asked.as_json)
     except OperatorRefused as refused:
         return _refuse(refused, asked)
+    except DBAPIError:
+        return fail(NoDatabase.code, OTHER_VERSION, as_json=asked.as_json)
     _print(came, asked)
     return _exit_code(came, asked)
 
 
 def _carry_out(transactions: SyncTransactions, settings: Settings, asked: Asked) -> Came:
+    if not may_be_request(asked.request_id):
+        raise OperatorRefused(Refusal.NOT_FOUND, "There is no such request.")
     clock = SystemClock()
     acting = Operators(
-        StewardAuthority(settings.returns.recalled_question, clock),
+        StewardAuthority(settings.returns.recalled_question, clock, new_id),
         new_id,
         round(settings.returns.give_up_after_s * 1000),
     )
@@ -144,10 +153,16 @@ def _over(came: Came, asked: Asked) -> bool:
 
 def _exit_code(came: Came, asked: Asked) -> int:
     if kind_of(asked.act) in PROVES:
-        return DONE if _status(came.item) == State.DELIVERED.value else NEEDS_SOMEONE
+        return DONE if _is_proved(came) else NEEDS_SOMEONE
     if came.outcome in UNSETTLED or (came.outcome is None and isinstance(asked.act, Resend)):
         return NEEDS_SOMEONE
     return DONE
+
+
+def _is_proved(came: Came) -> bool:
+    """Of the answer; where there is none, of the notice that was looked for."""
+    status = _status(came.item)
+    return status == State.DELIVERED.value or (status == ABSENT and came.outcome is Outcome.PROVED)
 
 
 def _print(came: Came, asked: Asked) -> None:

@@ -16,6 +16,7 @@ from gateway.http.errors import HEADERS, ApiError
 from gateway.inbox.acts_in import act_of, kind_named, who_of
 from gateway.inbox.asking import asking
 from gateway.inbox.items import Json
+from gateway.inbox.path_ids import may_be_request
 from gateway.inbox.reading import candidates, get_item
 from manager.decisions.operators import Act, Kind, OperatorRefused, Refusal
 from manager.ids import RequestId
@@ -27,7 +28,6 @@ from returns.ports import Clock, Transactions
 
 CALLER: Final = "operator"
 API: Final = "api"
-LONGEST_ID: Final = 100
 LONGEST_KEY: Final = 200
 MOST_BYTES: Final = 64 * 1024
 
@@ -62,7 +62,7 @@ class ActingApi:
         kind, request_id = kind_named(request.match_info["act"]), request.match_info["id"]
         if kind is None:
             raise ApiError(404, "not_found", "There is nothing here.")
-        if len(request_id) > LONGEST_ID or "\0" in request_id:
+        if not may_be_request(request_id):
             raise _unknown()
         key, who, now = _key(request), who_of(request, API), self._clock.now()
         body = (await read_json(request, MOST_BYTES)).data if request.body_exists else {}

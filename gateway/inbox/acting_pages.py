@@ -13,6 +13,7 @@ from gateway.http.auth import Operator
 from gateway.http.errors import ApiError
 from gateway.inbox.acts_in import FIELDS, act_of, kind_named
 from gateway.inbox.pages import InboxPages
+from gateway.inbox.path_ids import may_be_request
 from manager.decisions.operators import Kind, OperatorRefused, Refusal
 from manager.ids import RequestId
 from manager.service.operators import Operators
@@ -20,7 +21,6 @@ from manager.service.operators_taking import Carried
 from returns.ports import Clock, StorageUnavailable, Transactions
 
 PAGE: Final = "page"
-LONGEST_ID: Final = 100
 
 
 class ActingPages:
@@ -46,7 +46,7 @@ class ActingPages:
         kind, request_id = kind_named(request.match_info["act"]), request.match_info["id"]
         if not self._operator.is_operator(request):
             return self._pages.sign_in_form(request)
-        if kind is None or len(request_id) > LONGEST_ID or "\0" in request_id:
+        if kind is None or not may_be_request(request_id):
             return self._pages.unknown(request)
         given = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
         try:

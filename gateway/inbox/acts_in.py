@@ -55,11 +55,13 @@ def kind_named(name: str) -> Kind | None:
 
 
 def who_of(request: web.Request, otherwise: str) -> str:
-    """Who acts, as the request says. Raises ``ApiError`` 400 for more than one name."""
+    """Who acts, as the request says. Raises ``ApiError`` 400 for more than one name, or one that is no text."""
     names = request.headers.getall(WHO, [])
-    if len(names) > 1:
-        raise ApiError(400, "invalid_request", f"{WHO} is one header.", WHO)
-    return names[0] if names else otherwise
+    if not names:
+        return otherwise
+    if len(names) > 1 or not names[0].isprintable():  # what is not UTF-8 comes as half surrogates
+        raise ApiError(400, "invalid_request", f"{WHO} is one header, of printable UTF-8.", WHO)
+    return names[0]
 
 
 def _text(given: Mapping[str, object], field: str) -> str:

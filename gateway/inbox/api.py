@@ -14,6 +14,7 @@ from gateway.http.errors import ApiError, json_response
 from gateway.http.paging import cursor, limit
 from gateway.inbox.asking import asking
 from gateway.inbox.items import Json
+from gateway.inbox.path_ids import may_be_request
 from gateway.inbox.reading import EVENT_STATES, STATUSES, Ask, Listing, Page, list_events, list_requests
 from gateway.inbox.reading import show_request as show
 from manager.ledger.operators import COMMANDS
@@ -23,7 +24,6 @@ from returns.ports import Clock, Transactions
 T = TypeVar("T")
 
 CALLER = "operator"
-LONGEST_ID = 100
 TRUE = frozenset({"1", "true"})
 FALSE = frozenset({"0", "false"})
 
@@ -112,7 +112,7 @@ def _flag(request: web.Request, name: str) -> bool:
 
 def _id(request: web.Request) -> str:
     given = request.match_info["id"]
-    if len(given) > LONGEST_ID or "\0" in given:
+    if not may_be_request(given):
         raise _unknown()
     return given
 

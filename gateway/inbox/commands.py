@@ -1,4 +1,4 @@
-"""The reading commands: each reads the database file and prints, for people or as JSON, and returns the exit code."""
+"""The reading commands: each reads the database and prints, for people or as JSON, and returns the exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from gateway.inbox import positions, reading
 from gateway.inbox.database_reading import reading as reading_database
 from gateway.inbox.file_reading import NoInbox
-from gateway.inbox.items import Json
+from gateway.inbox.items import ABSENT, Json
 from gateway.inbox.reading import Ask, Listing, Page
 from gateway.inbox.terminal import Cell, safe, table
 from gateway.settings_database import Database
@@ -121,9 +121,18 @@ def print_item(item: Json) -> None:
     click.echo(
         "delivery     " + click.style(status, fg=COLOURS.get(status)) + (f" ({', '.join(more)})" if more else "")
     )
+    notice = cast("Json | None", item["notice"])
+    if notice is not None:
+        click.echo("notice       " + told_briefly(notice))
     if item["snoozed_until"]:
         click.echo(f"snoozed      until {shown(item['snoozed_until'])}")
     click.echo(f"next         {shown(item['next'])}")
+
+
+def told_briefly(notice: Json) -> str:
+    """A notice that is not proved, in red."""
+    status, error = shown(notice["status"]), notice["error"]
+    return click.style(status, fg=COLOURS.get(status)) + ("" if error is None else f" ({shown(error)})")
 
 
 def print_json(data: object) -> None:
@@ -167,14 +176,19 @@ def _receiver(item: Json) -> str:
 def _line(item: Json) -> list[Cell]:
     delivery = cast("Json", item["delivery"])
     status = shown(delivery["status"])
+    colour = COLOURS.get(status)
+    notice = cast("Json | None", item["notice"])
     needs = "! " if item["needs_operator"] else ""
+    if status == ABSENT and notice is not None:
+        colour = COLOURS.get(shown(notice["status"]))
+        status = f"{ABSENT}, notice {shown(notice['status'])}"
     return [
         Cell(shown(item["request_id"])),
         Cell(shown(item["asked_at"])[:16].replace("T", " ")),
         Cell(_receiver(item)),
         Cell(shown(item["assessment"])),
         Cell(shown(item["work"])),
-        Cell(needs + status, COLOURS.get(status)),
+        Cell(needs + status, colour),
         Cell(shown(item["question"])),
     ]
 

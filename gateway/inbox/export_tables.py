@@ -1,4 +1,5 @@
-"""What an export holds: the tables by their public columns. Nothing here is a message, an answer or a provider's id."""
+"""What an export holds: the tables by their public columns. Nothing here is a message, an answer, anybody's
+words or a provider's id (of facts see ``exported_details``)."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ TABLES: Final = (
     ),
     _facts(
         "operator_commands",
-        "command_id, request_id, kind, who, reason, return_id, outcome, due_at, created_at, done_at",
+        "command_id, request_id, kind, who, return_id, outcome, due_at, created_at, done_at",
         "request_id",
     ),
     _facts("facts", "request_id, revision, at, fact, detail", "request_id"),

@@ -17,6 +17,7 @@ from typing import Final, TextIO, cast
 from gateway.inbox.commands import DONE, FAILED, fail, print_json
 from gateway.inbox.database_reading import reading
 from gateway.inbox.export_tables import BOOLEANS, DETAIL, FORMAT, PEERS, REQUESTS, TABLES, VERSION
+from gateway.inbox.exported_details import EXPORTED
 from gateway.inbox.file_reading import NoInbox
 from gateway.inbox.items import Json, Row, moment, number
 from gateway.inbox.moments_in import FORMS, earlier
@@ -65,7 +66,7 @@ def lines(ask: Ask, since: Millis, now: Millis) -> Iterator[Json]:
     yield {"format": FORMAT, "version": VERSION, "exported_at": moment(now), "since": moment(since) if since else None}
     for table, row in _rows(ask, since):
         counts[table] += 1
-        yield {"table": table, "row": _plain(row)}
+        yield {"table": table, "row": _plain(table, row)}
     yield {"end": True, "rows": dict(counts)}
 
 
@@ -91,14 +92,12 @@ def _paged(ask: Ask, question: str, of_page: dict[str, object]) -> Iterator[Row]
         after = number(rows[-1]["seq"])
 
 
-def _plain(row: Row) -> Json:
-    return {name: _value(name, value) for name, value in row.items()}
-
-
-def _value(name: str, value: object) -> object:
-    if name in BOOLEANS:
-        return bool(value)
-    return json.loads(str(value)) if name == DETAIL else value
+def _plain(table: str, row: Row) -> Json:
+    plain: Json = {name: bool(value) if name in BOOLEANS else value for name, value in row.items()}
+    if DETAIL in plain:
+        told = cast("Json", json.loads(str(plain[DETAIL])))
+        plain[DETAIL] = EXPORTED[table](str(plain["fact"]), told)
+    return plain
 
 
 def _write_file(output: Path, of: Iterator[Json]) -> Json:

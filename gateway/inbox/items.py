@@ -48,6 +48,7 @@ def item(row: Row, *, chinese: bool = False) -> Json:
         "assessment": row["assessment"],
         "work": row["work"],
         "delivery": delivery(row),
+        "notice": notice(row),
         "needs_operator": bool(row["needs_operator"]) and row["work"] != Work.CANCELLED.value,
         "next": say(next_step(situation(row)), receiver, chinese=chinese),
         "revision": row["revision"],
@@ -72,9 +73,16 @@ def delivery(row: Row) -> Json:
     }
 
 
+def notice(row: Row) -> Json | None:
+    """The newest thing told on the way that is not proved, and with which nothing more happens by itself."""
+    status = row["notice_status"]
+    return None if status is None else {"status": status, "error": row["notice_error"]}
+
+
 def situation(row: Row) -> Situation:
     """Where the request stands, as values."""
     status, error, turn = text(row["status"]), text(row["error"]), text(row["turn"])
+    unproved = text(row["notice_status"])
     return Situation(
         assignment=Assignment(row["assignment"]),
         assessment=Assessment(row["assessment"]),
@@ -82,6 +90,7 @@ def situation(row: Row) -> Situation:
         delivery=State(status) if status else None,
         error=Error(error) if error else None,
         turn=TurnState(turn) if turn else None,
+        notice=State(unproved) if unproved else None,
     )
 
 

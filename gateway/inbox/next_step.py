@@ -25,6 +25,8 @@ class Situation:
     error: Error | None
     turn: TurnState | None
     """None for a request of one peer to another."""
+    notice: State | None = None
+    """Of the newest notice that is not proved, and with which nothing more happens by itself."""
 
 
 class Next(Enum):
@@ -34,6 +36,19 @@ class Next(Enum):
     INVESTIGATING = "The steward is looking into it."
     ASKER = "It waits for the asker's answer, or for what it was put off for."
     BROKEN = "The steward could not end its turn: see the timeline, then ask again."
+    NOTICE_UNPROVED = (
+        "What the steward said on the way is not proved to have arrived, so the asker may know nothing: look into the "
+        "chat. To look by machine: manager-inbox verify; if it is there: manager-inbox found; if it is not: "
+        "manager-inbox resend."
+    )
+    NOTICE_UNDELIVERABLE = (
+        "What the steward said on the way did not arrive: see notice. Once that is cured: manager-inbox resend; "
+        "else tell the asker yourself, then manager-inbox cancel."
+    )
+    NOTICE_REFUSED = (
+        "What the steward said on the way is not told yet: Lark refused the app. Check credentials, scopes and state "
+        "of the app; it is tried again slowly."
+    )
     STORING = "It is on its way to {receiver}."
     TAKING_UP = "It waits for {receiver} to take it up."
     ASSESSING = "{receiver} has it and says next what it takes on."
@@ -92,6 +107,15 @@ CHINESE: dict[Next, str] = {
     Next.INVESTIGATING: "管家正在查。",
     Next.ASKER: "等提问者回答，或等约定的条件。",
     Next.BROKEN: "管家没能完成这一轮：请看时间线，再问一次。",
+    Next.NOTICE_UNPROVED: (
+        "管家中途说的话未能证实送达，提问者可能还不知情：请到聊天里看。让机器再查：manager-inbox verify；"
+        "若在：manager-inbox found；若不在：manager-inbox resend。"
+    ),
+    Next.NOTICE_UNDELIVERABLE: (
+        "管家中途说的话没有送达：请看 notice。解决之后：manager-inbox resend；"
+        "否则自行告诉提问者，再用 manager-inbox cancel。"
+    ),
+    Next.NOTICE_REFUSED: "管家中途说的话还没发出：飞书拒绝了应用。请检查凭证、权限和应用状态；会慢慢重试。",
     Next.STORING: "正在交给 {receiver}。",
     Next.TAKING_UP: "等 {receiver} 来取。",
     Next.ASSESSING: "{receiver} 已看到，接下来会说明接受多少。",
@@ -146,7 +170,7 @@ def next_step(at: Situation) -> Next:
         return _of_delivery(at.delivery, at.error)
     match at.work:
         case Work.OPEN:
-            return _of_assignment(at)
+            return NOTICES.get(at.notice) or _of_assignment(at)
         case Work.RESOLVED | Work.DECLINED:
             return Next.READ_BY_PEER if at.turn is None else Next.TELLING
         case Work.CANCELLED:
@@ -224,6 +248,11 @@ def _of_delivery(state: State, error: Error | None) -> Next:
 ENDED = (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE, State.SUPERSEDED)
 """Where nothing is left to do for a request that nobody wants any more."""
 
+NOTICES: dict[State | None, Next] = {
+    State.EXPLICIT_UNVERIFIED: Next.NOTICE_UNPROVED,
+    State.UNDELIVERABLE: Next.NOTICE_UNDELIVERABLE,
+    State.RETRY_PENDING: Next.NOTICE_REFUSED,
+}
 RETRIES: dict[Error | None, Next] = {
     Error.PROVIDER_OFFLINE: Next.RETRY_OFFLINE,
     Error.PROVIDER_RATE_LIMITED: Next.RETRY_LIMITED,

@@ -18,6 +18,7 @@ from gateway.inbox.asking import asking
 from gateway.inbox.language import wants_chinese
 from gateway.inbox.outcome_words import WAITING, say
 from gateway.inbox.page_words import words
+from gateway.inbox.path_ids import may_be_request
 from gateway.inbox.possible import possible
 from gateway.inbox.reading import STATUSES, Ask, Listing, list_requests, show_request
 from manager.decisions.operators import Kind, Outcome
@@ -33,7 +34,7 @@ LONGEST_TOKEN = 1_000
 SECURITY: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
@@ -110,7 +111,10 @@ class InboxPages:
         self._operator.check_host(request)
         if not self._operator.is_operator(request):
             return self._form(request, 401)
-        return await self.shown(request, request.match_info["id"], 200, done=_done(request))
+        request_id = request.match_info["id"]
+        if not may_be_request(request_id):
+            return self.unknown(request)
+        return await self.shown(request, request_id, 200, done=_done(request))
 
     async def shown(
         self,

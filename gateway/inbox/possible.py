@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from gateway.inbox.items import Json
+from gateway.inbox.items import ABSENT, Json
 from manager.decisions.operators import Kind
 from manager.decisions.work import Work
 from returns.delivery import State
@@ -16,6 +16,9 @@ _ANEW = (State.EXPLICIT_UNVERIFIED.value, State.UNDELIVERABLE.value)
 def possible(item: Json) -> frozenset[str]:
     """The names of the commands that would not be refused, as far as the item tells."""
     status, work = cast("Json", item["delivery"])["status"], item["work"]
+    notice = cast("Json | None", item["notice"])
+    if status == ABSENT and notice is not None:
+        status = notice["status"]
     kinds = [Kind.NOTE, Kind.REVEAL]
     if status in _UNPROVED:
         kinds += [Kind.VERIFY, Kind.FOUND]

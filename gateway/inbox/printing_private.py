@@ -27,5 +27,7 @@ def print_revealed(revealed: Mapping[str, object]) -> None:
         click.echo(f"part {part['part']} of {shown(part['return'])}: {shown(part['status'])}")
         for name in ("message_id", "text"):
             click.echo(f"  {name:<18} {shown(part[name])}")
+        for message in cast("Sequence[str]", part["disproved"]):
+            click.echo(f"  another message    {shown(message)}")
         for each in cast("Sequence[Json]", part["candidates"]):
             click.echo(f"  candidate {each['number']}: {shown(each['message_id'])}, {shown(each['sent_at'])}")

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 from typing import Final
 
-_ITEM: Final = """
+_UNPROVED_NOTICE: Final = """
+    SELECT n.part_id FROM parts n
+    JOIN returns o ON o.return_id = n.return_id AND o.kind = 'notice' AND o.revision = r.revision
+    WHERE n.subject_id = r.request_id
+      AND (n.state IN ('explicit_unverified', 'undeliverable') OR (n.state = 'retry_pending' AND n.needs_configuration))
+      AND NOT EXISTS (SELECT 1 FROM returns l WHERE l.subject_id = r.request_id AND l.replaces = o.return_id)
+    ORDER BY n.return_seq DESC, n.position LIMIT 1
+"""
+"""The newest notice of ``r`` that is not proved, and with which nothing more happens by itself."""
+
+_ITEM: Final = "".join(
+    (
+        """
 SELECT r.seq, r.request_id, r.conversation_id, r.private, r.asked_at, r.revision, r.language, r.late, r.intent, r.depth,
        r.parent_id, sender.name AS sender, receiver.name AS receiver,
        CASE WHEN r.private THEN NULL ELSE SUBSTR(b.question, 1, 200) END AS question, b.pruned_at,
        v.assignment, v.assessment, v.work,
        a.status, a.error, a.verification, a.parts, a.delivered_parts, a.attempts, a.delivered_at, a.needs_operator,
-       t.state AS turn, s.until AS snoozed_until
+       t.state AS turn, s.until AS snoozed_until, notice.state AS notice_status, notice.error AS notice_error
 FROM requests r
 JOIN revisions v ON v.request_id = r.request_id AND v.revision = r.revision
 JOIN revision_bodies b ON b.request_id = r.request_id AND b.revision = r.revision
@@ -23,7 +35,11 @@ LEFT JOIN peers sender ON sender.peer_id = r.from_peer
 LEFT JOIN answers a ON a.subject_id = r.request_id AND a.revision = r.revision
 LEFT JOIN turns t ON t.request_id = r.request_id AND t.revision = r.revision
 LEFT JOIN snoozes s ON s.request_id = r.request_id
-"""
+LEFT JOIN parts notice ON notice.part_id = (""",
+        _UNPROVED_NOTICE,
+        ")\n",
+    )
+)
 
 _PICKED: Final = """
 WHERE r.seq IN (SELECT seq FROM picked)
@@ -91,15 +107,23 @@ SELECT r.request_id FROM requests r WHERE r.parent_id = :request ORDER BY r.seq 
 """The children of ``request``, oldest first."""
 
 CANDIDATES: Final = """
-SELECT c.number, c.sent_at, p.position, b.document, r.private FROM answers a
-JOIN requests r ON r.request_id = a.subject_id AND r.revision = a.revision
-JOIN parts p ON p.return_id = a.return_id AND p.state IN ('explicit_unverified', 'verification_required')
+SELECT c.number, c.sent_at, p.position, b.document, r.private FROM requests r
+JOIN parts p ON p.return_id = COALESCE(
+    (SELECT a.return_id FROM answers a WHERE a.subject_id = r.request_id AND a.revision = r.revision),
+    (SELECT n.return_id FROM parts n
+     JOIN returns o ON o.return_id = n.return_id AND o.kind = 'notice' AND o.revision = r.revision
+     WHERE n.subject_id = r.request_id
+       AND (n.state IN ('explicit_unverified', 'undeliverable', 'verification_required')
+            OR (n.state = 'retry_pending' AND n.needs_configuration))
+       AND NOT EXISTS (SELECT 1 FROM returns l WHERE l.subject_id = r.request_id AND l.replaces = o.return_id)
+     ORDER BY CASE WHEN n.state = 'verification_required' THEN 1 ELSE 0 END, n.return_seq DESC, n.position LIMIT 1)
+) AND p.state IN ('explicit_unverified', 'verification_required')
 JOIN part_candidates c ON c.part_id = p.part_id
 LEFT JOIN part_bodies b ON b.part_id = p.part_id
-WHERE a.subject_id = :request
+WHERE r.request_id = :request
 ORDER BY p.position, c.number LIMIT :limit
 """
-"""The messages that could be the answer of ``request``."""
+"""The messages that could be the answer of ``request``, or, where it has none, its newest unproved notice."""
 
 FACTS: Final = """
 SELECT f.at, f.fact, f.detail, f.revision FROM facts f WHERE f.request_id = :request ORDER BY f.seq LIMIT :limit

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from gateway.inbox import questions
 from gateway.inbox.items import ABSENT, Json, Row, candidate, event, fact, item, number, return_fact, text
+from gateway.inbox.path_ids import may_be_request
 from returns.delivery import State
 from returns.ids import Millis
 
@@ -78,6 +79,8 @@ def get_item(ask: Ask, request: str, *, chinese: bool = False) -> Json | None:
 
 def show_request(ask: Ask, request: str, *, chinese: bool = False) -> Json | None:
     """One request with its timeline and its lineage, or None."""
+    if not may_be_request(request):
+        return None
     rows = ask(questions.ONE, {"request": request})
     if not rows:
         return None

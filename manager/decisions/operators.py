@@ -98,7 +98,7 @@ class Refusal(Enum):
     ANOTHERS_MESSAGE = "anothers_message"
     """The message belongs to another answer."""
     ALREADY_LOCATED = "already_located"
-    """The provider itself named another message."""
+    """The provider itself named another message, and that is not disproved."""
     ALREADY_FINAL = "already_final"
     """There is nothing left to cancel."""
     NO_LONGER_KEPT = "no_longer_kept"

@@ -17,7 +17,7 @@ from returns.ids import Millis
 
 Detail: TypeAlias = Mapping[str, object]
 
-OPENING: Final = ("received", "corrected")
+OPENING: Final = ("received", "corrected", "reopened")
 """The facts that open a revision."""
 
 WORK: Final = {work.value: work for work in (Work.RESOLVED, Work.DECLINED, Work.CANCELLED)}

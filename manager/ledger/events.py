@@ -1,7 +1,7 @@
 """Events as they arrived, and the keys by which each is taken once.
 
 A key is claimed in the transaction that stores what the event leads to, so that of any number of copies, on any number
-of gateways, exactly one leads to anything. Keys are kept for good here; housekeeping may drop them after seven days.
+of gateways, exactly one leads to anything. Keys are kept for good.
 """
 
 from __future__ import annotations

@@ -6,23 +6,32 @@ superseded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from manager.decisions.brief import Brief
+from manager.decisions.brief import Brief, MessageKind
 from manager.decisions.decision import Audience
 from manager.decisions.language import Language
 from manager.decisions.work import Work, WorkEvent
 from manager.ids import ConversationId, PeerId, RequestId
 from manager.ledger import revisions
+from manager.ledger.endings import (
+    BY_CORRECTION,
+    BY_RECALL,
+    Cancellation,
+    acknowledge_cancel,
+    cancel_requested,
+    end,
+    was_refused,
+)
 from manager.ledger.facts import record
 from manager.ledger.revisions import RevisionView
 from manager.ledger.routes import QuestionRoute, keep_route, request_of_message, route_of
-from manager.ledger.tables import facts, question_routes, requests
-from returns.ids import AppName, MessageId, Millis, SubjectId
+from manager.ledger.tables import question_routes, requests
+from returns.ids import AppName, Millis, SubjectId
 from returns.ledger.outbox import supersede_unattempted
 from returns.ledger.prepared import Prepared
 from returns.ledger.untold import is_untold
@@ -38,12 +47,13 @@ __all__ = [
     "create_child",
     "create_request",
     "current",
-    "mark_recalled",
     "note_answered",
     "note_recalled",
     "open_revision",
+    "reopen",
     "request_of_message",
     "route_of",
+    "was_refused",
 ]
 
 
@@ -86,17 +96,6 @@ class RequestView:
     from_peer: PeerId | None
     depth: int
     newest: RevisionView
-
-
-class Cancellation(Enum):
-    """What came of the wish to cancel."""
-
-    CANCELLED = "cancelled"
-    """Nobody was in the middle of it."""
-    REQUESTED = "cancel_requested"
-    """A peer has it before it and is told with its next write."""
-    FINAL = "already_final"
-    """There was nothing left to cancel."""
 
 
 def create_request(
@@ -176,18 +175,54 @@ def open_revision(
 
     Raises ``LookupError`` if there is no such request.
     """
+    return _next_revision(connection, request_id, question, brief, route, now, _Why("corrected", BY_CORRECTION))
+
+
+def reopen(connection: Connection, request_id: RequestId, standing: int, now: Millis) -> int:
+    """Write the next revision with what was asked by the earlier one ``standing``; its number.
+
+    What was learnt for the earlier one is not carried over: it will be looked at anew. Raises ``LookupError`` if there
+    is no such request or it has no such revision.
+    """
+    body, route = revisions.body(connection, request_id, standing), route_of(connection, request_id, standing)
+    if route is None:
+        raise LookupError("There is no such revision.")
+    said = tuple(message for message in body.brief.messages if message.kind is not MessageKind.QUOTE)
+    brief = replace(body.brief, purpose=body.question, messages=said, evidence=(), questions=())
+    why = _Why("reopened", BY_RECALL, {"standing": standing})
+    return _next_revision(connection, request_id, body.question, brief, route, now, why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Why:
+    """Why a revision is opened: the fact that tells it, and who ended the one before."""
+
+    fact: str
+    by: str
+    detail: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def _next_revision(
+    connection: Connection,
+    request_id: RequestId,
+    question: str,
+    brief: Brief,
+    route: QuestionRoute,
+    now: Millis,
+    why: _Why,
+) -> int:
     view = current(connection, request_id, lock=True)
     if view is None:
         raise LookupError("There is no such request.")
     revision = view.revision + 1
     if view.newest.work is Work.OPEN:
-        _end(connection, view.newest, now, by="correction", reason=f"revision {revision}")
+        end(connection, view.newest, now, by=why.by, reason=f"revision {revision}")
     revisions.add(connection, request_id, revision, question, brief, now)
     again = {"revision": revision, "texts": 1, "unanswered": 1 if view.parent_id is None else OF_A_PEER}
     connection.execute(update(requests).where(requests.c.request_id == request_id).values(**again))
     keep_route(connection, request_id, revision, route)
     superseded = supersede_unattempted(connection, SubjectId(request_id), before_revision=revision, now=now)
-    record(connection, request_id, revision, now, "corrected", {"superseded": superseded})
+    record(connection, request_id, revision, now, why.fact, {"superseded": superseded, **why.detail})
     announce(connection, REQUESTS)
     return revision
 
@@ -224,24 +259,14 @@ def current(connection: Connection, request_id: RequestId, *, lock: bool = False
     )
 
 
-def mark_recalled(
-    connection: Connection, app: AppName, message_id: MessageId, now: Millis, *, say_nothing: bool = True
-) -> tuple[RequestId, int] | None:
-    """Note that a question was taken back; returns what it had opened, or None for a message that opened nothing.
+def note_recalled(
+    connection: Connection, request_id: RequestId, revision: int, now: Millis, *, say_nothing: bool
+) -> bool:
+    """Note that the question of a revision was taken back; whether that ended the work of the newest revision.
 
     With ``say_nothing`` (``returns.recalled_question``) an answer that was never attempted is superseded and the work
     is cancelled: at once where nobody has it, else by asking the peer that has it. The second time does nothing.
     """
-    found = request_of_message(connection, app, message_id)
-    if found is not None:
-        note_recalled(connection, *found, now, say_nothing=say_nothing)
-    return found
-
-
-def note_recalled(
-    connection: Connection, request_id: RequestId, revision: int, now: Millis, *, say_nothing: bool
-) -> None:
-    """Note that the question of a revision was taken back; an answer that is there and reached nobody is withdrawn."""
     marked = connection.execute(
         update(question_routes)
         .where(
@@ -255,16 +280,26 @@ def note_recalled(
         record(connection, request_id, revision, now, "question_recalled")
     view = current(connection, request_id, lock=True)
     if not say_nothing or view is None or view.revision != revision:
-        return
-    subject = SubjectId(request_id)
-    supersede_unattempted(connection, subject, before_revision=revision + 1, now=now)
-    if view.newest.work is Work.OPEN:
-        if marked.rowcount:
-            _end(connection, view.newest, now, by="recall", reason="the question was recalled")
-    elif view.newest.work is not Work.CANCELLED and is_untold(connection, subject, revision):
-        revisions.work(connection, view.newest, WorkEvent.WITHDRAW)
-        record(connection, request_id, revision, now, "cancelled", {"by": "recall"})
+        return False
+    supersede_unattempted(connection, SubjectId(request_id), before_revision=revision + 1, now=now)
+    ended = _end_recalled(connection, view.newest, now, newly=marked.rowcount > 0)
     announce(connection, REQUESTS)
+    return ended
+
+
+def _end_recalled(connection: Connection, view: RevisionView, now: Millis, *, newly: bool) -> bool:
+    """End what is open, or withdraw an answer that is there and reached nobody; whether there was either."""
+    request_id, revision = view.request_id, view.revision
+    if view.work is Work.OPEN:
+        if not newly or cancel_requested(connection, request_id, revision):
+            return False
+        end(connection, view, now, by=BY_RECALL, reason="the question was recalled")
+        return True
+    if view.work is Work.CANCELLED or not is_untold(connection, SubjectId(request_id), revision):
+        return False
+    revisions.work(connection, view, WorkEvent.WITHDRAW)
+    record(connection, request_id, revision, now, "cancelled", {"by": BY_RECALL})
+    return True
 
 
 def cancel(connection: Connection, request_id: RequestId, now: Millis, *, by: str, reason: str) -> Cancellation:
@@ -276,36 +311,4 @@ def cancel(connection: Connection, request_id: RequestId, now: Millis, *, by: st
         return Cancellation.FINAL
     supersede_unattempted(connection, SubjectId(request_id), before_revision=view.revision + 1, now=now)
     announce(connection, REQUESTS)
-    return _end(connection, view.newest, now, by=by, reason=reason)
-
-
-def cancel_requested(connection: Connection, request_id: RequestId, revision: int) -> bool:
-    """Whether somebody wished to cancel this revision while its peer had it."""
-    row = connection.execute(
-        select(facts.c.seq)
-        .where(
-            facts.c.request_id == request_id,
-            facts.c.revision == revision,
-            facts.c.fact == Cancellation.REQUESTED.value,
-        )
-        .limit(1)
-    ).first()
-    return row is not None
-
-
-def acknowledge_cancel(connection: Connection, view: RevisionView, now: Millis, *, by: str = "receiver") -> None:
-    """The boundary was reached, by the receiver's next write: what was asked to be cancelled is cancelled now."""
-    revisions.work(connection, view, WorkEvent.CANCEL)
-    record(connection, view.request_id, view.revision, now, "cancelled", {"by": by})
-    announce(connection, REQUESTS)
-
-
-def _end(connection: Connection, view: RevisionView, now: Millis, *, by: str, reason: str) -> Cancellation:
-    detail: dict[str, str | int | bool | None] = {"by": by, "reason": reason}
-    if view.attempt_id is None:
-        revisions.work(connection, view, WorkEvent.CANCEL)
-        record(connection, view.request_id, view.revision, now, Cancellation.CANCELLED.value, detail)
-        return Cancellation.CANCELLED
-    if not cancel_requested(connection, view.request_id, view.revision):
-        record(connection, view.request_id, view.revision, now, Cancellation.REQUESTED.value, detail)
-    return Cancellation.REQUESTED
+    return end(connection, view.newest, now, by=by, reason=reason)

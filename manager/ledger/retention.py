@@ -1,19 +1,23 @@
 """What retention asks and forgets: the texts of requests that are over, and events. Never a fact, a key or an id.
 
+A fact loses what people and peers said in it; that it happened, when, and every state and number of it stay.
+
 Each function touches a bounded number of rows, so that receiving never waits long for one, and may be repeated, also
 by several gateways at once: what is gone is gone.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, case, delete, exists, func, select, update
+from sqlalchemy import Connection, bindparam, case, delete, exists, func, or_, select, update
 
 from manager.decisions import brief as briefs
 from manager.decisions.brief import Brief
+from manager.decisions.fact_words import without_what_was_said
 from manager.decisions.retention import RetentionPolicy, Standing, may_forget
 from manager.decisions.work import Work
 from manager.ids import RequestId
@@ -87,6 +91,21 @@ _BLANK: Final = Prepared(
         pruned_at=bindparam("now"),
     )
 )
+_TOLD: Final = Prepared(
+    select(facts.c.seq, facts.c.fact, facts.c.detail)
+    .where(facts.c.request_id == bindparam("request"))
+    .order_by(facts.c.seq)
+)
+_RETELL: Final = Prepared(update(facts).where(facts.c.seq == bindparam("told")).values(detail=bindparam("plain")))
+_SAID_OF_IT: Final = ("accepted_scope", "remaining", "reason", "resume_condition", "owner")
+_UNSAY_OF_IT: Final = Prepared(
+    update(revisions)
+    .where(
+        revisions.c.request_id == bindparam("request"),
+        or_(*(revisions.c[name].is_not(None) for name in _SAID_OF_IT)),
+    )
+    .values(dict.fromkeys(_SAID_OF_IT))
+)
 _MARK: Final = Prepared(update(requests).where(requests.c.request_id == bindparam("request")).values(texts=None))
 _OLD_EVENTS: Final = Prepared(
     select(events.c.seq, events.c.received_at)
@@ -152,8 +171,11 @@ def forget(connection: Connection, request: RequestId, policy: RetentionPolicy, 
     rows = told.forget_texts(connection, SubjectId(request), most)
     if rows < most:
         rows += _forget_messages(connection, request, most - rows)
+    if rows < most:
+        rows += _forget_words(connection, request, most - rows)
     if rows >= most:
         return Forgotten(rows, complete=False)
+    rows += _UNSAY_OF_IT.run(connection, {"request": request})
     rows += _blank(connection, request, now)
     _MARK.run(connection, {"request": request})
     record(connection, request, revision, now, FORGOTTEN)
@@ -163,6 +185,20 @@ def forget(connection: Connection, request: RequestId, policy: RetentionPolicy, 
 def _forget_messages(connection: Connection, request: RequestId, most: int) -> int:
     found = _SAID.rows(connection, {"request": request, "most": most})
     return sum(_UNSAY.run(connection, {"said": row["seq"]}) for row in found)
+
+
+def _forget_words(connection: Connection, request: RequestId, most: int) -> int:
+    """The facts stay, without what people and peers said in them."""
+    found = 0
+    for row in _TOLD.rows(connection, {"request": request}):
+        told = cast("dict[str, object]", json.loads(cast("str", row["detail"])))
+        plain = without_what_was_said(cast("str", row["fact"]), told)
+        if plain != told:
+            _RETELL.run(connection, {"told": row["seq"], "plain": json.dumps(plain, ensure_ascii=False)})
+            found += 1
+        if found == most:
+            break
+    return found
 
 
 def _blank(connection: Connection, request: RequestId, now: Millis) -> int:

@@ -132,6 +132,20 @@ def request_of_message(connection: Connection, app: AppName, message_id: Message
     return RequestId(cast("str", row["request_id"])), cast("int", row["revision"])
 
 
+def standing(connection: Connection, request_id: RequestId, before: int) -> int | None:
+    """The newest revision before ``before`` whose question's message was not taken back.
+
+    A message that opened several revisions, because it was edited or stands again, is gone as a whole.
+    """
+    rows = connection.execute(
+        select(question_routes.c.revision, question_routes.c.message_id, question_routes.c.recalled_at)
+        .where(question_routes.c.request_id == request_id)
+        .order_by(question_routes.c.revision.desc())
+    ).all()
+    gone = {row.message_id for row in rows if row.recalled_at is not None}
+    return next((row.revision for row in rows if row.revision < before and row.message_id not in gone), None)
+
+
 def way_back(connection: Connection, request_id: RequestId, revision: int) -> WayBack | None:
     """The state of a revision's route, by keys alone; None where the revision came along none."""
     row = _WAY_BACK.first(connection, {"request": request_id, "revision": revision})

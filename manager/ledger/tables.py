@@ -74,10 +74,10 @@ event_bodies = Table(
 )
 
 event_keys = Table(
-    "event_keys",  # private: the atomic claim; kept for at least 7 days
+    "event_keys",  # private: the atomic claim; kept for good
     metadata,
     Column("app", String(60), primary_key=True),
-    Column("key", String(200), primary_key=True),  # event:… | message:… | content:<digest>
+    Column("key", String(200), primary_key=True),  # KIND:VALUE, such as event:… or content:<digest>
     Column("seq", BigInteger, nullable=False),
     Column("body_digest", String(64), nullable=False),
     Column("at", BigInteger, nullable=False),

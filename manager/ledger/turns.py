@@ -89,6 +89,30 @@ def queue(connection: Connection, new: NewTurn, now: Millis) -> None:
     announce(connection, TURNS)
 
 
+def queue_again(
+    connection: Connection, request: RequestId, standing: int, revision: int, turn_id: TurnId, now: Millis
+) -> bool:
+    """Queue a turn for ``revision`` at the place that the one of the earlier revision ``standing`` had.
+
+    False when that one is not there. A receipt that was left is not left again.
+    """
+    row = connection.execute(select(turns).where(turns.c.request_id == request, turns.c.revision == standing)).first()
+    if row is None:
+        return False
+    new = NewTurn(
+        turn_id=turn_id,
+        conversation_id=ConversationId(row.conversation_id),
+        request_id=request,
+        revision=revision,
+        position=Millis(row.position),
+        event_seq=row.event_seq,
+        receipt=row.receipt is None,
+        parent=row.parent_message_id,
+    )
+    queue(connection, new, now)
+    return True
+
+
 def claim_due(
     connection: Connection, *, owner: str, now: Millis, lease_ms: int, limit: int, most_in_chat: int
 ) -> tuple[ClaimedTurn, ...]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, cast
 
 from sqlalchemy import Connection
 
 from manager.decisions.admission import Converse as Word
 from manager.ids import RequestId
-from manager.ledger import grants, listening, requests, routes
+from manager.ledger import grants, listening, routes
 from manager.ledger.grants import Converse
 from manager.ledger.routes import WayBack
+from manager.service.recalling import take_back_revision
 from returns.ids import Millis, SubjectId
 from returns.ports import Clock, Verdict
 
@@ -18,11 +20,14 @@ from returns.ports import Clock, Verdict
 class StewardAuthority:
     """Implements ``returns.ports.Authority``: chat, question, grant and peer, each as it is now."""
 
-    __slots__ = ("_clock", "_recalled_question")
+    __slots__ = ("_clock", "_new_id", "_recalled_question")
 
-    def __init__(self, recalled_question: Literal["say_nothing", "answer_in_chat"], clock: Clock) -> None:
+    def __init__(
+        self, recalled_question: Literal["say_nothing", "answer_in_chat"], clock: Clock, new_id: Callable[[str], str]
+    ) -> None:
         self._recalled_question = recalled_question
         self._clock = clock
+        self._new_id = new_id
 
     def verdict(self, connection: Connection, subject: SubjectId, revision: int) -> Verdict:
         """Whether the answer to this revision of the subject may be told along its route.
@@ -54,4 +59,5 @@ class StewardAuthority:
     def question_recalled(self, connection: Connection, subject: SubjectId, revision: int, now: Millis) -> None:
         """As if the recall's own event had come, which may have been lost."""
         say_nothing = self._recalled_question == "say_nothing"
-        requests.note_recalled(connection, RequestId(cast("str", subject)), revision, now, say_nothing=say_nothing)
+        request = RequestId(cast("str", subject))
+        take_back_revision(connection, self._new_id, request, revision, now, say_nothing=say_nothing)

@@ -20,10 +20,12 @@ from manager.ids import ConversationId, GrantId, RequestId, TurnId
 from manager.ledger import chats, conversations, grants, messages, requests, revisions, told, turns
 from manager.ledger.chats import Chat, ChatState
 from manager.ledger.conversations import Conversation
+from manager.ledger.facts import record
 from manager.ledger.listening import BY_POLICY
 from manager.ledger.requests import QuestionRoute
 from manager.service.claiming import ClaimedElsewhere
 from manager.service.judging import Judged
+from manager.service.recalling import take_back
 from returns.ids import Millis
 
 _log: Final = logging.getLogger(__name__)
@@ -66,11 +68,16 @@ class Intake:
     ) -> None:
         """Write what the message of event ``seq`` leads to; one that was ``recalled`` already is cancelled at once.
 
+        A correction that was recalled already corrects nothing.
+
         Raises ``ClaimedElsewhere`` when another gateway told the sender what is told once: judge again.
         """
         if isinstance(judged.admission, Ignore) and judged.admission.reason in GRANTABLE:
             self._name(connection, message, judged, judged.admission.reason, now)
         if request is None:
+            return
+        if recalled and judged.corrects is not None:
+            self._pass_over(connection, judged.corrects, now)
             return
         opened = (
             self._open(connection, message, judged, request, now)
@@ -86,7 +93,7 @@ class Intake:
             at=judged.asked_at,
         )
         if recalled:
-            requests.mark_recalled(connection, message.envelope.app, message.message_id, now)
+            take_back(connection, self._new_id, message.envelope.app, message.message_id, now)
             return
         turn = turns.NewTurn(
             turn_id=TurnId(self._new_id("u")),
@@ -143,6 +150,11 @@ class Intake:
         )
         turns.withdraw(connection, request, before=revision)
         return Opened(request, view.conversation_id, revision)
+
+    def _pass_over(self, connection: Connection, request: RequestId, now: Millis) -> None:
+        view = requests.current(connection, request)
+        if view is not None:
+            record(connection, request, view.revision, now, "correction_recalled")
 
     def _make_place(
         self, connection: Connection, message: MessageReceived, judged: Judged, now: Millis

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,21 +16,19 @@ from manager.decisions.moments import iso
 from manager.decisions.policy import StewardPolicy
 from manager.decisions.turn import is_exhausted
 from manager.decisions.turn_sentences import Sentence, say
-from manager.ledger import peers, requests, turn_views, turns
+from manager.ledger import peers, turn_views, turns
 from manager.ledger.turn_views import TurnView
 from manager.ledger.turns import ClaimedTurn
 from manager.ports import ChatMessage, ChatReader, Gone, HostTools, Runtime, RuntimeFailed
 from manager.service.chat_facts import Reach, learn_reach
 from manager.service.editing import is_edited, take_edit
 from manager.service.outcomes import Decided, Failed, Interrupted, Lost, Outcome, Waiting, Withdrawn
+from manager.service.recalling import take_back
 from returns.ports import Clock, StorageUnavailable, Transactions
 
 _log: Final = logging.getLogger(__name__)
 
 QUOTE_LIMIT: Final = 20_000
-
-TAKEN_BACK: Final = frozenset({Gone.RECALLED, Gone.MISSING})
-"""A question that is not there any more was recalled or deleted: its asker does not want the answer."""
 
 
 class TurnBroken(Exception):
@@ -57,6 +56,7 @@ class Investigation:
         runtime: Runtime,
         hosttools: HostTools,
         reader: ChatReader,
+        new_id: Callable[[str], str],
     ) -> None:
         self._transactions = transactions
         self._clock = clock
@@ -64,6 +64,7 @@ class Investigation:
         self._runtime = runtime
         self._hosttools = hosttools
         self._reader = reader
+        self._new_id = new_id
 
     async def work_on(self, turn: ClaimedTurn) -> Outcome:
         """Work on a claimed turn until its outcome is known. Nothing but cancellation passes through."""
@@ -152,15 +153,19 @@ class Investigation:
                 return Withdrawn(turn, "closed")
 
     async def _read_again(self, question: Question) -> Question | Outcome:
-        """The question as it is now; where it cannot be read, what was received stands."""
+        """The question as it is now; where it cannot be read, what was received stands.
+
+        Only the provider's word that it was taken back takes it back. That it knows no such message says nothing: an
+        event may come before its message can be read.
+        """
         turn, view = question.turn, question.view
         seen = await self._reader.message(view.route.app, view.route.message_id)
         now = self._clock.now()
         if isinstance(seen, Gone):
-            if seen not in TAKEN_BACK:
+            if seen is not Gone.RECALLED:
                 return question
             app, message = view.route.app, view.route.message_id
-            await self._transactions.run(lambda each: requests.mark_recalled(each, app, message, now))
+            await self._transactions.run(lambda each: take_back(each, self._new_id, app, message, now))
             return Withdrawn(turn, "recalled")
         if not is_edited(view, seen):
             return question

@@ -34,7 +34,9 @@ from manager.service.operators_facts import Detail, note_act, standing
 from manager.service.operators_taking import Carried, Taking, kind_of
 from returns.delivery import State
 from returns.ids import Millis, ReturnId, SubjectId
+from returns.ledger import notices
 from returns.ledger import operators as deliveries
+from returns.ledger.answer_now import AnswerNow
 from returns.ledger.locking import lock_chats_of
 from returns.ledger.parts import Part
 from returns.ports import Authority
@@ -59,9 +61,7 @@ class Operators:
             raise OperatorRefused(Refusal.NOT_FOUND, "There is no such request.")
         subject = SubjectId(request_id)
         lock_chats_of(connection, subject)
-        answer = deliveries.answer_of(connection, subject)
-        if answer is not None and answer.revision != view.revision:
-            answer = None  # the newest revision has none yet
+        answer = told_of(connection, view)
 
         def send_anew(part: Part, reason: str) -> Outcome:
             return self._send_anew(connection, part, name, reason, now)
@@ -79,8 +79,8 @@ class Operators:
             return _close(connection, command, view, Outcome.CANCELLED, now) if over else None
         subject = SubjectId(command.request_id)
         lock_chats_of(connection, subject)
-        answer = deliveries.answer_of(connection, subject)
-        if answer is None or answer.return_id != command.return_id or view.revision != answer.revision:
+        answer = told_of(connection, view, command.return_id)
+        if answer is None or answer.return_id != command.return_id:
             return _close(connection, command, view, Outcome.CHANGED, now)
         part = deliveries.unproved(connection, answer)
         step = after_look(part.state if part else None, part.error if part else None)
@@ -94,10 +94,13 @@ class Operators:
         """Send the rest of an answer by a new return, if that may be told now."""
         if not may_send(self._authority.verdict(connection, part.subject, part.revision)):
             return Outcome.FORBIDDEN
-        if not deliveries.is_kept(connection, part):
+        rest = deliveries.unsent(connection, part)
+        if rest is None:
+            return Outcome.PROVED
+        if not deliveries.is_kept(connection, rest):
             return Outcome.NO_LONGER_KEPT
         return_id = ReturnId(self._new_id("ret"))
-        sent = deliveries.send_anew(connection, part, return_id, now, who=who, reason=reason)
+        sent = deliveries.send_anew(connection, rest, return_id, now, who=who, reason=reason)
         return Outcome.QUEUED if sent else Outcome.CHANGED
 
     def _finish_resend(
@@ -111,6 +114,9 @@ class Operators:
             return _close(connection, command, view, Outcome.PROVED, now)
         match step:
             case Step.SEND:
+                # A message that was named and is another one says nothing of the chat: that is searched first.
+                if deliveries.look_further(connection, part, now, give_up_after_ms=self._give_up_after_ms):
+                    return None
                 outcome = self._send_anew(connection, part, command.who, command.reason or "", now)
             case Step.UNREADABLE:
                 if part.state is State.VERIFICATION_REQUIRED and not deliveries.give_up(connection, part, now):
@@ -125,6 +131,18 @@ class Operators:
         return _close(connection, command, view, outcome, now)
 
 
+def told_of(connection: Connection, view: RequestView, return_id: ReturnId | None = None) -> AnswerNow | None:
+    """What an operator acts upon: the newest revision's answer; where it has none, the notice ``return_id``, or else
+    the newest that is not proved. None if there is no such one."""
+    subject = SubjectId(view.request_id)
+    answer = deliveries.answer_of(connection, subject)
+    if answer is not None and answer.revision == view.revision:
+        return answer
+    if return_id is not None:
+        return notices.by_id(connection, subject, view.revision, return_id)
+    return notices.newest(connection, subject, view.revision)
+
+
 def _close(
     connection: Connection, command: Command, view: RequestView | None, outcome: Outcome, now: Millis
 ) -> Outcome | None:
@@ -132,8 +150,7 @@ def _close(
     if not operators.close(connection, command, outcome, now):
         raise AlreadyClosed("Another gateway has ended this command.")
     if view is not None and command.kind is not Kind.CANCEL:
-        after = deliveries.answer_of(connection, SubjectId(command.request_id))
-        detail: Detail = {"after": standing(view, after)}
+        detail: Detail = {"after": standing(view, told_of(connection, view))}
         note_act(connection, view, command.kind, command.who, None, outcome, detail, now)
     return outcome
 

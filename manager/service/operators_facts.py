@@ -10,7 +10,8 @@ from manager.decisions.operators import Kind, Outcome
 from manager.ledger.facts import record
 from manager.ledger.requests import RequestView
 from returns.ids import Millis
-from returns.ledger.operators import AnswerNow
+from returns.ledger.answer_now import AnswerNow
+from returns.ledger.notices import NOTICE
 
 Detail: TypeAlias = dict[str, str | int | bool | None]
 
@@ -33,7 +34,9 @@ def note_act(
 
 
 def standing(view: RequestView, answer: AnswerNow | None) -> str:
-    """Work and delivery, in one word each."""
+    """Work and delivery, in one word each; the notice's delivery where there is no answer."""
     delivery = "absent" if answer is None else answer.status.value
+    if answer is not None and answer.kind == NOTICE:
+        delivery = f"notice {delivery}"
     error = "" if answer is None or answer.error is None else f" ({answer.error.value})"
     return f"{view.newest.work.value}, {delivery}{error}"

@@ -34,14 +34,17 @@ from manager.service import cancelling
 from manager.service.operators_facts import Detail, note_act, standing
 from manager.service.revealing import reveal
 from returns.delivery import State
-from returns.ids import MessageId, Millis, SubjectId
+from returns.ids import MessageId, Millis
 from returns.ledger import candidates
 from returns.ledger import operators as deliveries
-from returns.ledger.operators import AnswerNow, Naming
+from returns.ledger.answer_now import AnswerNow
+from returns.ledger.notices import NOTICE
+from returns.ledger.operators import Naming
 from returns.ledger.parts import Part
 from returns.ledger.wakeups import announce
 
 _MESSAGE_ID: Final = re.compile(r"[A-Za-z0-9_-]{4,120}")
+NOTHING_OPEN: Final = "This request has no answer that waits for a proof, and no notice where it has no answer."
 _NUMBER: Final = re.compile(r"[0-9]{1,3}")
 
 _KINDS: Final[Mapping[type[Act], Kind]] = {
@@ -78,6 +81,7 @@ class Taking:
     connection: Connection
     view: RequestView
     answer: AnswerNow | None
+    """The newest revision's answer, or, where it has none, the notice that is acted upon."""
     kind: Kind
     who: str
     now: Millis
@@ -106,8 +110,8 @@ class Taking:
                 assert_never(act)
 
     def verify(self, give_up_after_ms: int) -> Carried:
-        if self.answer is None or not deliveries.look_again(
-            self.connection, SubjectId(self.view.request_id), self.now, give_up_after_ms=give_up_after_ms
+        if self.answer is None or not deliveries.look_at(
+            self.connection, self.answer, self.now, give_up_after_ms=give_up_after_ms
         ):
             proved = self.answer is not None and self.answer.status is State.DELIVERED
             return self.done(Outcome.PROVED if proved else Outcome.UNPROVED)
@@ -116,18 +120,18 @@ class Taking:
     def found(self, ref: str, give_up_after_ms: int) -> Carried:
         part = None if self.answer is None else deliveries.unproved(self.connection, self.answer)
         if part is None or part.state is State.UNDELIVERABLE:
-            raise OperatorRefused(Refusal.NOTHING_OPEN, "This request has no answer that waits for a proof.")
+            raise OperatorRefused(Refusal.NOTHING_OPEN, NOTHING_OPEN)
         message = self._message(part, ref.strip())
         naming = deliveries.name_message(self.connection, part, message, self.now, give_up_after_ms=give_up_after_ms)
         match naming:
             case Naming.LOOKING:
                 return self.wait()
             case Naming.NOT_OPEN:
-                raise OperatorRefused(Refusal.NOTHING_OPEN, "This request has no answer that waits for a proof.")
+                raise OperatorRefused(Refusal.NOTHING_OPEN, NOTHING_OPEN)
             case Naming.ANOTHERS:
                 raise OperatorRefused(Refusal.ANOTHERS_MESSAGE, "That message is another answer's.", "ref")
             case Naming.LOCATED:
-                message_ = "The provider itself named this answer's message, and it was another one; see reveal."
+                message_ = "The provider itself named this answer's message; see reveal."
                 raise OperatorRefused(Refusal.ALREADY_LOCATED, message_, "ref")
             case _:
                 assert_never(naming)
@@ -140,12 +144,14 @@ class Taking:
             return Carried(pending.command_id, None)
         part = None if self.answer is None else deliveries.unproved(self.connection, self.answer)
         if part is None or part.state not in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):
-            status = "absent" if self.answer is None else self.answer.status.value
+            status = "absent" if self.answer is None or self.answer.kind == NOTICE else self.answer.status.value
             message = (
                 f"The delivery is {status}. Only what ended as explicit_unverified or undeliverable is sent anew; "
                 "nothing was sent."
             )
             raise OperatorRefused(Refusal.NOT_RESENDABLE, message)
+        if deliveries.unsent(self.connection, part) is None:  # what it replaced turned up and was proved meanwhile
+            return self.done(Outcome.PROVED, {"reason": reason})
         if not deliveries.is_kept(self.connection, part):
             message = (
                 "The text of this answer is no longer kept ([retention]); nothing was sent. Tell the asker yourself."
@@ -154,8 +160,8 @@ class Taking:
         if part.state is State.UNDELIVERABLE:  # it is known not to be there, so there is nothing to look for
             outcome = self.send_anew(part, reason)
             return self.done(outcome, {"reason": reason})
-        subject = SubjectId(self.view.request_id)
-        deliveries.look_again(self.connection, subject, self.now, give_up_after_ms=give_up_after_ms)
+        if self.answer is not None:
+            deliveries.look_at(self.connection, self.answer, self.now, give_up_after_ms=give_up_after_ms, further=True)
         return self.wait({"reason": reason})
 
     def cancel(self, reason: str) -> Carried:

@@ -37,6 +37,7 @@ from manager.service.claiming import Acceptance, ClaimedElsewhere, cleaned, keys
 from manager.service.intake import Intake
 from manager.service.judging import Judged, judge
 from manager.service.reading_ahead import Ahead
+from manager.service.recalling import take_back_revision
 from returns.ids import AppName, Millis
 from returns.ledger.deferring import deferring
 from returns.ports import Clock, Together, Transactions
@@ -200,7 +201,10 @@ class Receiving:
         return Acceptance.NEW
 
     def _recall(self, connection: Connection, event: MessageRecalled, now: Millis) -> RequestId | None:
-        """An undecided question is cancelled; once it is decided, the policy says what becomes of its answer."""
+        """An undecided question is cancelled; once it is decided, the policy says what becomes of its answer.
+
+        What a recalled correction spoke of stands again (see ``recalling``).
+        """
         app = event.envelope.app
         found = requests.request_of_message(connection, app, event.message_id)
         if found is None:
@@ -208,7 +212,7 @@ class Receiving:
         request, revision = found
         undecided = turns.withdraw(connection, request, revision=revision) > 0
         say_nothing = undecided or self._policy.recalled_question == "say_nothing"
-        requests.mark_recalled(connection, app, event.message_id, now, say_nothing=say_nothing)
+        take_back_revision(connection, self._new_id, request, revision, now, say_nothing=say_nothing)
         return request
 
     def _take_chat(

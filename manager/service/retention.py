@@ -29,6 +29,7 @@ AT_ONCE: Final = 50
 """So many requests are looked at in one reading."""
 
 LEAST_REST_S: Final = 0.01
+MOST_REST_S: Final = 5.0
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
@@ -115,7 +116,8 @@ class Retention:
         """One transaction, and a rest as long as it took."""
         began = self._clock.now()
         done = await self._transactions.run(work)
-        await self._sleep(max((self._clock.now() - began) / 1000, LEAST_REST_S))
+        took_s = (self._clock.now() - began) / 1000
+        await self._sleep(min(max(took_s, LEAST_REST_S), MOST_REST_S))  # a clock may jump
         return done
 
 

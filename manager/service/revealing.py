@@ -35,6 +35,7 @@ def _part(part: PartSeen) -> Mapping[str, object]:
         "thread_id": part.thread_id,
         "message_id": part.message_id,
         "text": part.text,
+        "disproved": list(part.disproved),
         "candidates": [
             {"number": each.number, "message_id": each.message_id, "sent_at": iso(each.sent_at)}
             for each in part.candidates

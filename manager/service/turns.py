@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from sqlalchemy import Connection
@@ -59,12 +60,13 @@ class Turns:
         reader: ChatReader,
         telling: Telling,
         owner: str,
+        new_id: Callable[[str], str],
     ) -> None:
         self._transactions = transactions
         self._clock = clock
         self._policy = policy
         self._owner = owner
-        self._investigation = Investigation(transactions, clock, policy, runtime, hosttools, reader)
+        self._investigation = Investigation(transactions, clock, policy, runtime, hosttools, reader, new_id)
         self._conclusion = Conclusion(policy, telling)
         self._wakeup = transactions.subscribe(TURNS)
         self._held: dict[tuple[TurnId, int], Hold] = {}

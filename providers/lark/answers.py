@@ -6,9 +6,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import Final, TypeAlias
 
 from providers.lark.fields import JsonObject, as_int, as_object, child, parse_json
+from returns.ids import Millis
 from returns.ports import Refused
 
 MIN_WAIT_MS: Final = 1_000
@@ -30,6 +33,8 @@ class Answer:
     log_id: str | None
     """Identifies the call for Lark's support."""
     retry_after_ms: int | None
+    dated: Millis | None = None
+    """When it was made, by Lark's clock, in whole seconds; None where that is not said."""
 
     @property
     def data(self) -> JsonObject:
@@ -61,7 +66,7 @@ def read_answer(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
     """Make an ``Answer`` of what came; ``headers`` must be case-insensitive."""
     parsed = _parsed(body)
     code = as_int((parsed or {}).get("code"))
-    return Answer(status, parsed, code, _log_id(headers, parsed or {}), _wait_ms(headers))
+    return Answer(status, parsed, code, _log_id(headers, parsed or {}), _wait_ms(headers), _dated(headers))
 
 
 def _parsed(body: bytes) -> JsonObject | None:
@@ -76,6 +81,14 @@ def _log_id(headers: Mapping[str, str], body: JsonObject) -> str | None:
         if isinstance(candidate, str) and _LOG_ID.fullmatch(candidate):
             return candidate
     return None
+
+
+def _dated(headers: Mapping[str, str]) -> Millis | None:
+    try:
+        at = parsedate_to_datetime(headers.get("date", ""))
+        return Millis(int(at.replace(tzinfo=at.tzinfo or UTC).timestamp()) * 1000)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _wait_ms(headers: Mapping[str, str]) -> int | None:

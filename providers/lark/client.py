@@ -18,10 +18,11 @@ from providers.lark.fields import compact
 from providers.lark.http import Http, Params, trust
 from providers.lark.outcomes import is_broken, is_stale
 from providers.lark.repeat import Sleep, repeated
+from providers.lark.skew import Skew
 from providers.lark.tokens import PATH as TOKEN_PATH
 from providers.lark.tokens import Token, TokenSource
 from returns.ids import AppName
-from returns.ports import Clock, Refusal, Refused
+from returns.ports import Clock, MayLeave, Refusal, Refused
 
 JSON_TYPE: Final = "application/json; charset=utf-8"
 
@@ -32,22 +33,28 @@ class AppSession:
     def __init__(self, app: LarkApp, http: Http, clock: Clock, sleep: Sleep) -> None:
         self.app = app
         self.tokens = TokenSource(self._fetch_token, clock, sleep)
+        self.skew = Skew()
         self._http = http
+        self._clock = clock
         self._sleep = sleep
 
-    async def send(self, path: str, *, params: Params | None = None, body: bytes) -> Exchange:
+    async def send(
+        self, path: str, *, params: Params | None = None, body: bytes, may_leave: MayLeave | None = None
+    ) -> Exchange:
         """POST once, whatever comes of it. A token that is not accepted is dropped, and nothing is repeated."""
-        return await self._once("POST", path, params or {}, body)
+        return await self._once("POST", path, params or {}, body, may_leave)
 
     async def read(self, path: str, *, params: Params | None = None) -> Exchange:
         """GET, and again where asking again may help."""
         return await repeated(lambda: self._once("GET", path, params or {}, None), is_broken, self._sleep)
 
-    async def _once(self, method: str, path: str, params: Params, body: bytes | None) -> Exchange:
+    async def _once(
+        self, method: str, path: str, params: Params, body: bytes | None, may_leave: MayLeave | None = None
+    ) -> Exchange:
         token = await self.tokens.get()
         if isinstance(token, Refused):
             return NoToken(token)
-        exchange = await self._exchange(method, path, params, body, token)
+        exchange = await self._exchange(method, path, params, body, token, may_leave)
         if is_stale(exchange):
             self.tokens.invalidate(token)
         return exchange
@@ -57,12 +64,21 @@ class AppSession:
         return await self._exchange("POST", TOKEN_PATH, {}, credentials, None)
 
     async def _exchange(
-        self, method: str, path: str, params: Params, body: bytes | None, token: Token | None
+        self,
+        method: str,
+        path: str,
+        params: Params,
+        body: bytes | None,
+        token: Token | None,
+        may_leave: MayLeave | None = None,
     ) -> Answer | NoAnswer:
         headers = {} if body is None else {"Content-Type": JSON_TYPE}
         if token is not None:
             headers["Authorization"] = f"Bearer {token.value}"
-        return await self._http.exchange(method, path, params, body, headers)
+        exchange = await self._http.exchange(method, path, params, body, headers, may_leave)
+        if isinstance(exchange, Answer) and exchange.code is not None:  # of Lark itself, not of a proxy
+            self.skew.see(self._clock.now(), exchange.dated)
+        return exchange
 
 
 class LarkClient:
@@ -115,15 +131,35 @@ class LarkClient:
         session = self._sessions.get(name)
         return session is not None and session.app.is_local
 
+    def ahead_ms(self, name: AppName) -> int:
+        """The most that our clock was seen ahead of Lark's by an app's answers, in ms."""
+        session = self._sessions.get(name)
+        return 0 if session is None else session.skew.largest_ms
+
+    def skew_ms(self) -> int | None:
+        """How far our clock is from Lark's now: the largest of all apps; None before the first answer."""
+        seen = [each.skew.last_ms for each in self._sessions.values() if each.skew.last_ms is not None]
+        return max(seen, key=abs, default=None)
+
     async def token(self, name: AppName) -> Token | Refused:
         """Have an app's token at hand."""
         session = self._sessions.get(name)
         return Refused(Refusal.CONFIGURATION) if session is None else await session.tokens.get()
 
-    async def send(self, name: AppName, path: str, *, params: Params | None = None, body: bytes) -> Exchange:
-        """POST once for an app."""
+    async def send(
+        self,
+        name: AppName,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: bytes,
+        may_leave: MayLeave | None = None,
+    ) -> Exchange:
+        """POST once for an app; ``may_leave`` is asked right before the first byte, and nothing leaves at False."""
         session = self._sessions.get(name)
-        return _unknown_app() if session is None else await session.send(path, params=params, body=body)
+        if session is None:
+            return _unknown_app()
+        return await session.send(path, params=params, body=body, may_leave=may_leave)
 
     async def read(self, name: AppName, path: str, *, params: Params | None = None) -> Exchange:
         """GET for an app, repeated where that may help."""

@@ -146,6 +146,9 @@ MESSAGE_MISSING: Final = frozenset({230110, 99992354})
 
 MESSAGE_RECALLED: Final = frozenset({230011})
 
+TAKEN_BACK: Final = frozenset({230011, 230110})
+"""A person's message was recalled or deleted. "No such message" (99992354) is neither: it may only not be there yet."""
+
 READ_FORBIDDEN: Final = CONFIGURATION | frozenset(
     {
         230002,

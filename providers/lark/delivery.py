@@ -7,6 +7,7 @@ and "Obtain chat history".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from providers.lark import codes
@@ -20,6 +21,7 @@ from returns.decisions.document import Document
 from returns.ids import AppName, IdempotencyKey, MessageId, Millis
 from returns.ports import (
     Locator,
+    MayLeave,
     Missing,
     NotPermitted,
     Reading,
@@ -36,6 +38,9 @@ from returns.ports import (
 MESSAGES: Final = "/open-apis/im/v1/messages"
 PAGE_SIZE: Final = 50
 MAX_CURSOR: Final = 2_000
+MINUTE_MS: Final = 60_000
+ALLOWED_MS: Final = MINUTE_MS
+"""A window begins longer than this before what is looked for."""
 
 
 class LarkDelivery:
@@ -58,17 +63,20 @@ class LarkDelivery:
         token = await self._client.token(app)
         return token if isinstance(token, Refused) else Ready()
 
-    async def send(self, route: Route, document: Document, key: IdempotencyKey) -> SendOutcome:
+    async def send(
+        self, route: Route, document: Document, key: IdempotencyKey, may_leave: MayLeave | None = None
+    ) -> SendOutcome:
         """Reply to the route's message, or write in its chat where there is none. Once."""
         if route.reply_to is not None:
             path = f"{MESSAGES}/{segment(route.reply_to)}/reply"
-            exchange = await self._client.send(route.app, path, body=reply_body(document, key))
+            exchange = await self._client.send(route.app, path, body=reply_body(document, key), may_leave=may_leave)
             return send_outcome(Endpoint.REPLY, exchange, route.chat_id)
         exchange = await self._client.send(
             route.app,
             MESSAGES,
             params={"receive_id_type": "chat_id"},
             body=create_body(route.chat_id, document, key),
+            may_leave=may_leave,
         )
         return send_outcome(Endpoint.CREATE, exchange, route.chat_id)
 
@@ -80,13 +88,26 @@ class LarkDelivery:
         return reading(item, self._client.app_id(app) or "") or Unreachable()
 
     async def list_window(self, route: Route, since: Millis, cursor: str | None) -> WindowOutcome:
-        """A page of the chat, oldest first from ``since`` on; of a thread, newest first until older than ``since``."""
+        """A page of the chat, oldest first from ``since`` on; of a thread, newest first until older than ``since``.
+
+        ``since`` is by our clock: where that was ever seen ahead of Lark's, the page begins so much earlier.
+        """
+        ahead_ms = _worth(self._client.ahead_ms(route.app))
+        since = Millis(since - ahead_ms)
         params = _window(route, since) if cursor is None else _window(route, since) | {"page_token": cursor}
         exchange = await self._client.read(route.app, MESSAGES, params=params)
         if not isinstance(exchange, Answer) or exchange.code != codes.SUCCESS:
             failure = read_failure(exchange)
             return Unreachable() if isinstance(failure, Missing) else failure
-        return _page(exchange.data, self._client.app_id(route.app) or "", route, since, cursor) or Unreachable()
+        if _worth(self._client.ahead_ms(route.app)) > ahead_ms:  # it began too late, as its own date tells
+            return Unreachable()
+        page = _page(exchange.data, self._client.app_id(route.app) or "", route, since, cursor)
+        return Unreachable() if page is None else replace(page, ahead_ms=ahead_ms)
+
+
+def _worth(ahead_ms: int) -> int:
+    """A skew in whole minutes, so that it is the same on all pages; what every window allows for anyway is none."""
+    return 0 if ahead_ms <= ALLOWED_MS else -(-ahead_ms // MINUTE_MS) * MINUTE_MS
 
 
 async def read_item(

@@ -12,7 +12,7 @@ import ssl
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace, TracebackType
+from types import CoroutineType, SimpleNamespace, TracebackType
 from typing import Final, Self, TypeAlias
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -20,10 +20,13 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import certifi
 from aiohttp.abc import AbstractResolver
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from yarl import URL
 
 from providers.lark.answers import Answer, NoAnswer, read_answer
 from providers.lark.config import LarkApp, LarkAppInvalid
+from returns.ports import MayLeave
 
 CONNECT_TIMEOUT_S: Final = 5.0
 MAX_CONNECTIONS: Final = 600
@@ -45,11 +48,41 @@ class AnswerTooLarge(Exception):
     code = "answer_too_large"
 
 
+class NoLongerWanted(Exception):
+    """The moment in which the request might have left has passed; nothing of it was written."""
+
+    code = "no_longer_wanted"
+
+
 @dataclass(slots=True)
 class _Leaving:
     """How far a request came."""
 
+    may_leave: MayLeave | None
     left: bool = False
+
+
+class _Connections(aiohttp.TCPConnector):
+    """Connections that are kept, unless something came in while nothing was asked.
+
+    A second answer to an earlier request would be taken for the answer to the next one.
+    """
+
+    def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> CoroutineType[object, object, Connection]:
+        """A connection that says nothing unasked. Raises ``ClientConnectionError`` if all do."""
+        return self._quiet(req, traces, timeout)
+
+    async def _quiet(
+        self, request: aiohttp.ClientRequest, traces: list[Trace], bounds: aiohttp.ClientTimeout
+    ) -> Connection:
+        for _ in range(MAX_CONNECTIONS):
+            connection = await super().connect(request, traces, bounds)
+            if connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
+        raise aiohttp.ClientConnectionError("The server talks unasked.")
 
 
 class Http:
@@ -75,7 +108,7 @@ class Http:
     async def __aenter__(self) -> Self:
         short = min(CONNECT_TIMEOUT_S, self._timeout_s)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
+            connector=_Connections(
                 limit=MAX_CONNECTIONS, keepalive_timeout=KEEPALIVE_S, ssl=self._tls, resolver=self._resolver
             ),
             timeout=aiohttp.ClientTimeout(total=None, connect=short, sock_connect=short, sock_read=self._timeout_s),
@@ -93,12 +126,18 @@ class Http:
             await session.close()
 
     async def exchange(
-        self, method: str, path: str, params: Params, body: bytes | None, headers: Mapping[str, str]
+        self,
+        method: str,
+        path: str,
+        params: Params,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        may_leave: MayLeave | None = None,
     ) -> Answer | NoAnswer:
-        """Ask once. ``path`` is quoted already."""
+        """Ask once. ``path`` is quoted already; nothing leaves if ``may_leave`` says so right before the first byte."""
         if self._session is None:
             raise RuntimeError("The connections are not open.")
-        leaving = _Leaving()
+        leaving = _Leaving(may_leave)
         try:
             async with (
                 asyncio.timeout(self._deadline_s),
@@ -114,7 +153,7 @@ class Http:
                 ) as response,
             ):
                 return read_answer(response.status, response.headers, await _bounded(response))
-        except (aiohttp.ClientError, AnswerTooLarge, OSError) as error:
+        except (aiohttp.ClientError, AnswerTooLarge, NoLongerWanted, OSError) as error:
             return NoAnswer(type(error), left=leaving.left)
 
     def _url(self, path: str, params: Params) -> URL:
@@ -139,6 +178,8 @@ def _tracing() -> aiohttp.TraceConfig:
 
 async def _leave(_session: aiohttp.ClientSession, context: SimpleNamespace, _sent: object) -> None:
     leaving: _Leaving = context.trace_request_ctx
+    if leaving.may_leave is not None and not leaving.may_leave():
+        raise NoLongerWanted
     leaving.left = True
 
 

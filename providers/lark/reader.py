@@ -37,6 +37,10 @@ class LarkReader:
         self._own: dict[AppName, OpenId] = {}
         self._asking: dict[AppName, Flight[OpenId | None]] = {}
 
+    def skew_ms(self) -> int | None:
+        """How far our clock is from Lark's, as its last answers tell; None before the first."""
+        return self._client.skew_ms()
+
     async def message(self, app: AppName, message_id: MessageId) -> ChatRead:
         """A message as it is now; of merged and forwarded ones, what was forwarded too."""
         if as_id(message_id) is None:
@@ -97,7 +101,7 @@ class LarkReader:
 
 
 def _gone(exchange: Exchange) -> Gone:
-    if isinstance(exchange, Answer) and exchange.code in codes.MESSAGE_RECALLED:
+    if isinstance(exchange, Answer) and exchange.code in codes.TAKEN_BACK:
         return Gone.RECALLED
     failure = read_failure(exchange)
     if isinstance(failure, Missing):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from email.utils import formatdate
 
 import aiohttp
 from aiohttp import web
@@ -85,6 +86,7 @@ class LarkDouble(Driven):
 
     def _application(self) -> web.Application:
         application = web.Application(client_max_size=MAX_BODY_BYTES)
+        application.on_response_prepare.append(self._date)
         messages, chats, reactions = (
             MessageRoutes(self.world, self.limits),
             ChatRoutes(self.world),
@@ -120,6 +122,10 @@ class LarkDouble(Driven):
             application.router.add_route("*", path, self.pipeline.refusing(99991301))
         application.router.add_route("*", "/{rest:.*}", self.pipeline.refusing(99991201))
         return application
+
+    async def _date(self, _request: web.Request, response: web.StreamResponse) -> None:
+        """Answers bear the double's own time, as Lark's bear Lark's."""
+        response.headers["Date"] = formatdate(self.clock.now() // 1000, usegmt=True)
 
     def _control_application(self) -> web.Application:
         application = web.Application(client_max_size=MAX_BODY_BYTES)

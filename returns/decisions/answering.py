@@ -52,6 +52,23 @@ def summarise(parts: Sequence[Standing]) -> Summary:
     )
 
 
+def of_answer(returns: Sequence[Sequence[Standing]]) -> list[Standing]:
+    """The parts that an answer is made of: of its return, and of those which that one replaces, the oldest first.
+
+    A part that was superseded because what it repeats was delivered after all is shown as that.
+    """
+    found: list[Standing] = []
+    for standings in returns:
+        kept = kept_of_replaced(len(found), len(standings))
+        repeated = found[kept:]
+        found = found[:kept]
+        for at, standing in enumerate(standings):
+            before = repeated[at] if at < len(repeated) else standing
+            gone = standing.state is State.SUPERSEDED and before.state is State.DELIVERED
+            found.append(before if gone else standing)
+    return found
+
+
 def kept_of_replaced(replaced_parts: int, replacing_parts: int) -> int:
     """How many parts of a return stay in the answer when another one replaces it.
 

@@ -24,7 +24,7 @@ class Expected:
     """With ``reply_to`` as the attempt used it."""
     fingerprint: str
     since: Millis
-    """Nothing that was sent before this can be it."""
+    """Nothing that was sent before this can be it, by our clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Sieve:
     Each message is compared by its digest alone, so that its cost does not grow with the number of the parts.
     """
 
-    __slots__ = ("_expected", "_kept", "_parents", "_since", "_wanted")
+    __slots__ = ("_ahead_ms", "_expected", "_kept", "_parents", "_since", "_wanted")
 
     def __init__(self, expected: Sequence[Expected]) -> None:
         """All of them have the same app, chat and thread."""
@@ -100,13 +100,16 @@ class Sieve:
         self._wanted = {(_parent(each.route), each.fingerprint) for each in expected}
         self._parents = {_parent(each.route) for each in expected}
         self._since = min((each.since for each in expected), default=Millis(0))
+        self._ahead_ms = 0
         self._kept: dict[MessageId, tuple[MessageId | None, str | None, Reading]] = {}
 
-    def add(self, readings: Iterable[Reading]) -> None:
-        """Keep those of a page that could be one of the parts."""
+    def add(self, readings: Iterable[Reading], ahead_ms: int = 0) -> None:
+        """Keep those of a page that could be one of the parts; our clock is so much ahead of the messages' moments."""
+        self._ahead_ms = ahead_ms
+        since = self._since - ahead_ms
         for reading in readings:
             parent = None if reading.locator.thread_id is not None else reading.parent_id
-            if reading.sent_at < self._since or not self._stands_here(reading) or parent not in self._parents:
+            if reading.sent_at < since or not self._stands_here(reading) or parent not in self._parents:
                 continue
             content = None if reading.recalled else fingerprint(reading.visible)
             if content is None or (parent, content) in self._wanted:
@@ -124,7 +127,7 @@ class Sieve:
     ) -> Sequence[Reading]:
         parent = _parent(expected.route)
         of_it = (*groups.get((parent, expected.fingerprint), ()), *groups.get((parent, None), ()))
-        return [reading for reading in of_it if reading.sent_at >= expected.since]
+        return [reading for reading in of_it if reading.sent_at >= expected.since - self._ahead_ms]
 
     def _stands_here(self, reading: Reading) -> bool:
         route = self._expected[0].route

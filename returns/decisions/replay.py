@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from returns.decisions.answering import Standing, Summary, kept_of_replaced, summarise
+from returns.decisions.answering import Standing, Summary, of_answer, summarise
 from returns.delivery import Error, Event, State, Verification, advance
 from returns.ids import Millis, ReturnId, SubjectId
 
@@ -129,18 +129,16 @@ class Replayed:
                 self.parts[return_id, position] = replace(part, standing=replace(part.standing, error=error))
 
     def _of_answer(self, return_id: ReturnId) -> list[Standing]:
-        """The parts of a return, after those that stay of the ones that it replaces."""
-        found: list[Standing] = []
+        """The parts of a return, and those that stay of the ones that it replaces."""
+        chain: list[list[Standing]] = []
         at: ReturnId | None = return_id
-        kept = self.returns[return_id].parts
         while at is not None:
             opened = self.returns[at]
-            found = [self.parts[at, position].standing for position in range(kept)] + found
+            chain.insert(0, [self.parts[at, position].standing for position in range(opened.parts)])
             if opened.replaces is not None and opened.replaces not in self.returns:
                 raise BrokenHistory(f"{at} replaces {opened.replaces}, of which nothing is known")
-            kept = 0 if opened.replaces is None else kept_of_replaced(self.returns[opened.replaces].parts, opened.parts)
             at = opened.replaces
-        return found
+        return of_answer(chain)
 
 
 def fold(facts: Iterable[Recorded]) -> Replayed:

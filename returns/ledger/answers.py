@@ -1,7 +1,8 @@
 """One row an answered subject: what the inbox shows, recomputed in the transaction of each move.
 
 An answer is made of the parts of its latest return and, where that replaces an earlier one, of the parts of that one
-which were proved before: the return that replaces carries the unproved part and those after it.
+which were proved before: the return that replaces carries the unproved part and those after it. What of it was not sent
+because the earlier one turned out to be there is shown as that.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Final, cast
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from returns.decisions.answering import Standing, Summary, kept_of_replaced, summarise
+from returns.decisions.answering import Standing, Summary, of_answer, summarise
 from returns.delivery import Error, State, Verification
 from returns.ids import Millis, ReturnId, SubjectId
 from returns.ledger.prepared import Prepared, Row
@@ -74,9 +75,18 @@ def open_answer(
 
 
 def refresh(connection: Connection, subject: SubjectId, return_id: ReturnId, now: Millis) -> None:
-    """Recompute the subject's row, if this return is its answer."""
+    """Recompute the subject's row, if this return is its answer or one that the answer replaces."""
     values = _columns(_summary(connection, return_id), now)
-    _REFRESH.run(connection, {"subject": subject, "latest": return_id, **values})
+    if _REFRESH.run(connection, {"subject": subject, "latest": return_id, **values}) == 1:
+        return
+    current = _LATEST.first(connection, {"subject": subject})
+    if current is None:
+        return
+    latest = ReturnId(cast("str", current["return_id"]))
+    chain = _chain(connection, latest)
+    if return_id in chain:
+        values = _columns(summarise(of_answer(list(chain.values()))), now)
+        _REFRESH.run(connection, {"subject": subject, "latest": latest, **values})
 
 
 def _columns(summary: Summary, now: Millis) -> dict[str, object]:
@@ -95,14 +105,18 @@ def _columns(summary: Summary, now: Millis) -> dict[str, object]:
 
 def _summary(connection: Connection, return_id: ReturnId) -> Summary:
     """Of the return's parts, and of those that stay of the returns that it replaces."""
-    rows = _PARTS.rows(connection, {"return_id": return_id})
-    of_answer = [_standing(row) for row in rows]
-    replaces, replacing = cast("str | None", rows[0]["replaces"]), len(rows)
-    while replaces is not None:
-        earlier = _PARTS.rows(connection, {"return_id": replaces})
-        of_answer[:0] = [_standing(row) for row in earlier[: kept_of_replaced(len(earlier), replacing)]]
-        replaces, replacing = cast("str | None", earlier[0]["replaces"]), len(earlier)
-    return summarise(of_answer)
+    return summarise(of_answer(list(_chain(connection, return_id).values())))
+
+
+def _chain(connection: Connection, return_id: ReturnId) -> dict[ReturnId, list[Standing]]:
+    """The parts of the return and of those that it replaces, one after the other, the oldest first."""
+    found: list[tuple[ReturnId, list[Standing]]] = []
+    at: ReturnId | None = return_id
+    while at is not None:
+        rows = _PARTS.rows(connection, {"return_id": at})
+        found.append((at, [_standing(row) for row in rows]))
+        at = cast("ReturnId | None", rows[0]["replaces"])
+    return dict(reversed(found))
 
 
 def _standing(row: Row) -> Standing:

@@ -18,9 +18,10 @@ from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
 from returns.ledger.locators import Kept, Source, keep, learn
 from returns.ledger.locking import lock_chat_of
-from returns.ledger.moves import Told, move, note
+from returns.ledger.moves import Told, move, note, write
 from returns.ledger.outbox import supersede_from
 from returns.ledger.parts import Part, body_of, held, load, route_of
+from returns.ledger.repeating import Earlier, earlier, supersede_repeating
 from returns.ledger.tables import parts
 from returns.ports import Accepted, Authority, Refused, Route, SendOutcome, Unknown, Verdict
 
@@ -38,6 +39,8 @@ class Attempt:
     fence: int
     subject: SubjectId
     revision: int
+    until: Millis
+    """When the hold ends: nothing of it may begin to leave then or later."""
 
 
 def begin(
@@ -49,6 +52,8 @@ def begin(
     if part is None or part.lane != SEND or part.state not in (State.QUEUED, State.RETRY_PENDING):
         return None
     if part.due_at > now or part.leased(now) or not is_head(connection, part):
+        return None
+    if _turned_up(connection, part, now, policy):
         return None
     verdict = authority.verdict(connection, part.subject, part.revision)
     if verdict is not Verdict.ALLOWED:
@@ -76,7 +81,20 @@ def _commit(connection: Connection, part: Part, owner: str, now: Millis, policy:
     told = Told(Fact.ATTEMPT, {"placement": part.placement})
     if not move(connection, part, Event.ATTEMPT, now, due_at=until, changes=changes, told=told):
         return None
-    return Attempt(part.part_id, route, document, part.idempotency_key, fence, part.subject, part.revision)
+    return Attempt(part.part_id, route, document, part.idempotency_key, fence, part.subject, part.revision, until)
+
+
+def _turned_up(connection: Connection, part: Part, now: Millis, policy: ReturnsPolicy) -> bool:
+    """Whether what this part repeats is delivered by now (then it is superseded), or may be: then it waits."""
+    match earlier(connection, part):
+        case Earlier.DELIVERED:
+            supersede_repeating(connection, part, now)
+            return True
+        case Earlier.BEING_READ:
+            write(connection, part, {"due_at": now + policy.retry_first_ms})
+            return True
+        case Earlier.NONE:
+            return False
 
 
 def _withhold(connection: Connection, part: Part, verdict: Verdict, now: Millis) -> None:

@@ -45,7 +45,7 @@ _RIVALS: Final = Prepared(
         parts.c.fingerprint == bindparam("fingerprint"),
         parts.c.part_id != bindparam("part"),
         parts.c.state.in_([bindparam(f"state_{number}", state.value) for number, state in enumerate(_UNPROVED)]),
-        part_locators.c.part_id.is_(None),
+        or_(part_locators.c.part_id.is_(None), parts.c.state == bindparam("ended", State.EXPLICIT_UNVERIFIED.value)),
         return_routes.c.thread_id.is_not_distinct_from(bindparam("thread")),
     )
 )
@@ -248,11 +248,11 @@ def _too_early(connection: Connection, part: Part, check: Check, now: Millis, po
 
 
 def _rivals(connection: Connection, part: Part, route: Route) -> bool:
-    """Whether a message that could be this part could be another unlocated part's just as well.
+    """Whether a message that could be this part could be another unproved part's just as well.
 
     That is one with the same content and place that was attempted, whatever became of it since and whenever it was: an
-    answer that could not be proved may have arrived all the same, a process that was stopped between its attempt and
-    its first byte sends whenever it goes on, and the moment of an attempt is by a clock that may have been wrong.
+    answer that could not be proved may have arrived all the same, also where a wrong message is kept in its place, and
+    the moment of an attempt is by a clock that may have been wrong. Only what has a locator and is being read is none.
     """
     asked = {
         "chat": part.chat_key,

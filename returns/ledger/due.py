@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Integer, Select, bindparam, func, select, upd
 from returns.delivery import State
 from returns.ids import AppName, ChatKey, Millis, PartId, ThreadId
 from returns.ledger.lanes import LANES, SEARCH, SEND, Lane
+from returns.ledger.locking import lock_chat
 from returns.ledger.parts import Part
 from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import parts, return_routes
@@ -57,9 +58,6 @@ _NEXT_DUE: Final = Prepared(
     select(func.min(parts.c.due_at).label("due_at")).where(
         parts.c.lane == bindparam("lane"), parts.c.app == bindparam("app"), parts.c.due_at > bindparam("now")
     )
-)
-_STILL_THERE: Final = Prepared(
-    select(parts.c.part_id).where(parts.c.part_id == bindparam("part"), parts.c.lane == SEND).with_for_update()
 )
 _PUT_BACK: Final = Prepared(
     update(parts)
@@ -119,8 +117,8 @@ class Front:
 
     due: tuple[Due, ...] = ()
     """To be started, the earliest first in each app; at most one a chat to send, and one a place to look for."""
-    behind: tuple[tuple[PartId, PartId], ...] = ()
-    """Parts to be put back, each with the one that stands before it."""
+    behind: tuple[Due, ...] = ()
+    """Parts to be put back: another one of their chat stands before them."""
     apps: tuple[AppName, ...] = ()
     """Apps with parts in the lane."""
     next_at: Millis | None = None
@@ -130,7 +128,7 @@ class Front:
 def front(connection: Connection, asked: Asked, now: Millis) -> Front:
     """What of a lane is due and may be started."""
     found: list[Due] = []
-    behind: list[tuple[PartId, PartId]] = []
+    behind: list[Due] = []
     next_at: Millis | None = None
     apps = apps_of(connection, asked.lane)
     for app in apps:
@@ -156,9 +154,7 @@ def apps_of(connection: Connection, lane: Lane) -> tuple[AppName, ...]:
     return tuple(found)
 
 
-def _of_app(
-    connection: Connection, asked: Asked, app: AppName, room: int, now: Millis
-) -> tuple[list[Due], list[tuple[PartId, PartId]]]:
+def _of_app(connection: Connection, asked: Asked, app: AppName, room: int, now: Millis) -> tuple[list[Due], list[Due]]:
     """Read on until there is enough or nothing more, so that what is taken hides nothing."""
     limit = room + MARGIN
     while True:
@@ -169,17 +165,14 @@ def _of_app(
         limit = min(limit * 4, MOST_ROWS)
 
 
-def _startable(
-    connection: Connection, asked: Asked, rows: Sequence[Row], room: int
-) -> tuple[list[Due], list[tuple[PartId, PartId]]]:
+def _startable(connection: Connection, asked: Asked, rows: Sequence[Row], room: int) -> tuple[list[Due], list[Due]]:
     found: list[Due] = []
-    behind: list[tuple[PartId, PartId]] = []
+    behind: list[Due] = []
     begun: set[object] = set()
     for row in rows:
         due = _due(row)
-        before = _before(connection, due.chat_key, due.part_id) if asked.lane == SEND and not _lost(due) else None
-        if before is not None:
-            behind.append((due.part_id, before))
+        if asked.lane == SEND and not _lost(due) and _stands_behind(connection, due.chat_key, due.part_id):
+            behind.append(due)
             continue
         key = _taken_by(asked.lane, due)
         if key in begun or key in asked.taken:
@@ -196,12 +189,12 @@ def _lost(due: Due) -> bool:
     return due.state is State.SENDING
 
 
-def _before(connection: Connection, chat: ChatKey, part: PartId) -> PartId | None:
-    """The part that this one of the send lane stands behind: the first of the chat, or one that is under way."""
+def _stands_behind(connection: Connection, chat: ChatKey, part: PartId) -> bool:
+    """Whether another part of the send lane comes before this one of the chat, or is under way."""
     first = _FIRST_OF_CHAT.first(connection, {"chat": chat})
-    if first is None or first["part_id"] == part:
-        first = _UNDER_WAY.first(connection, {"chat": chat, "part": part})
-    return None if first is None else PartId(cast("str", first["part_id"]))
+    if first is not None and first["part_id"] != part:
+        return True
+    return _UNDER_WAY.first(connection, {"chat": chat, "part": part}) is not None
 
 
 def _taken_by(lane: Lane, due: Due) -> object:
@@ -261,20 +254,22 @@ def _due(row: Row) -> Due:
 
 def is_head(connection: Connection, part: Part) -> bool:
     """Whether no other part of the chat comes before this one of the send lane or is under way."""
-    return _before(connection, part.chat_key, part.part_id) is None
+    return not _stands_behind(connection, part.chat_key, part.part_id)
 
 
-def put_back(connection: Connection, behind: Collection[tuple[PartId, PartId]], now: Millis, until: Millis) -> None:
+def put_back(connection: Connection, behind: Collection[Due], now: Millis, until: Millis) -> None:
     """Look at parts later that stand behind others; when those leave, they are brought forward before that.
 
-    The part in front is locked first, so that it cannot leave in between, which nobody would notice. A part that was
-    refused before is not brought forward, for it may have to wait for its own time: it is looked at again soon.
+    Whether they still do is looked up under the lock of their chat, for nobody would notice that the other one has left
+    in between. A part that was refused before is not brought forward, for it may have to wait for its own time: it is
+    looked at again soon.
     """
     soon = min(now + REFUSED_BACK_MS, until)
-    for part, before in behind:
-        if _STILL_THERE.first(connection, {"part": before}) is not None:
+    for due in sorted(behind, key=lambda each: each.chat_key):  # all take the locks in one order
+        lock_chat(connection, due.chat_key)
+        if _stands_behind(connection, due.chat_key, due.part_id):
             for state, later in ((State.QUEUED, until), (State.RETRY_PENDING, soon)):
-                _PUT_BACK.run(connection, {"part": part, "of_state": state.value, "now": now, "until": later})
+                _PUT_BACK.run(connection, {"part": due.part_id, "of_state": state.value, "now": now, "until": later})
 
 
 def pull_in(connection: Connection, now: Millis, longest_ms: int) -> int:

@@ -71,7 +71,8 @@ _FORWARD: Final = Prepared(
     )
     .values(due_at=bindparam("now"))
 )
-"""The part that is now the first one of its chat was put back behind another; it is due (see ``due.put_back``)."""
+"""The part that is now the first one of its chat was put back behind one that was before it or under way; it is due
+(see ``due.put_back``)."""
 
 
 def move(
@@ -171,10 +172,10 @@ def _shows(part: Part, moved: Detail) -> bool:
 
 def _follow(connection: Connection, part: Part, target: State, now: Millis) -> None:
     """What the move means for the parts behind this one, for the answer and for who waits."""
-    if part.lane == SEND and lane_of(target) != SEND:
+    if part.state is State.SENDING or (part.lane == SEND and lane_of(target) != SEND):
         _FORWARD.run(connection, {"chat": part.chat_key, "now": now})
     if target is State.DELIVERED:
-        _release_next(connection, part, now)
+        release_next(connection, part, now)
     elif target in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):
         _mark_held(connection, part, Error.EARLIER_PART_UNVERIFIED, now)
     elif part.state is State.EXPLICIT_UNVERIFIED:  # it is looked at again
@@ -185,7 +186,7 @@ def _follow(connection: Connection, part: Part, target: State, now: Millis) -> N
         announce(connection, RETURNS_SETTLED)
 
 
-def _release_next(connection: Connection, part: Part, now: Millis) -> None:
+def release_next(connection: Connection, part: Part, now: Millis) -> None:
     """The next part of the return takes its place in the chat's queue."""
     _NEXT.run(connection, {"of_return": part.return_id, "at": part.position + 1, "now": now})
 

@@ -7,15 +7,16 @@ before it is acted upon.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, cast
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, func, select
 
 from returns.decisions.policy import ReturnsPolicy
 from returns.delivery import Error, Event, State, unread
 from returns.ids import MessageId, Millis, ReturnId, SubjectId
+from returns.ledger.answer_now import AnswerNow
+from returns.ledger.disproved import disproved, set_aside
 from returns.ledger.facts import Fact
 from returns.ledger.locators import Kept, Source, keep, locator_of, owned
 from returns.ledger.locking import lock_chats_of
@@ -23,7 +24,8 @@ from returns.ledger.moves import Told, move, note, write
 from returns.ledger.outbox import NewReturn, ReturnKind, enqueue, supersede_from
 from returns.ledger.parts import Part, body_of, from_row, route_of, selection
 from returns.ledger.prepared import Row
-from returns.ledger.tables import answers, part_bodies, part_locators, parts, returns
+from returns.ledger.repeating import Earlier, earlier
+from returns.ledger.tables import answers, part_bodies, parts, returns
 from returns.ledger.wakeups import RETURNS, announce
 from returns.ports import Locator
 
@@ -31,16 +33,6 @@ GIVE_UP_AFTER_MS: Final = ReturnsPolicy().give_up_after_ms
 
 _LOOKED_AT = (State.EXPLICIT_UNVERIFIED, State.VERIFICATION_REQUIRED)
 _UNSENT = (State.QUEUED, State.RETRY_PENDING)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerNow:
-    """The answer of a subject as it stands."""
-
-    return_id: ReturnId
-    revision: int
-    status: State
-    error: Error | None
 
 
 class Naming(Enum):
@@ -53,7 +45,7 @@ class Naming(Enum):
     ANOTHERS = "anothers"
     """It is the message of another part."""
     LOCATED = "located"
-    """The provider itself said where the part is, and named another message."""
+    """The provider itself named another message, and that is not disproved."""
 
 
 def answer_of(connection: Connection, subject: SubjectId) -> AnswerNow | None:
@@ -75,15 +67,38 @@ def look_again(
     """Have the unproved parts of the subject's answer read or looked for at once; False if there is none.
 
     A reading that fails is tried again for ``give_up_after_ms``. A message that an operator named and that turned out
-    to be another one is forgotten, so that the part is looked for.
+    to be another one is set aside, so that the part is looked for.
     """
     lock_chats_of(connection, subject)
     answer = answer_of(connection, subject)
-    found = [] if answer is None else [part for part in _parts(connection, answer) if part.state in _LOOKED_AT]
+    return answer is not None and look_at(connection, answer, now, give_up_after_ms=give_up_after_ms)
+
+
+def look_at(
+    connection: Connection,
+    answer: AnswerNow,
+    now: Millis,
+    *,
+    give_up_after_ms: int = GIVE_UP_AFTER_MS,
+    further: bool = False,
+) -> bool:
+    """As ``look_again``, of this return, under ``lock_chats_of``.
+
+    ``further``: also a message that the send's own answer named, and that proved to be another one, is set aside.
+    """
+    found = [part for part in _parts(connection, answer) if part.state in _LOOKED_AT]
     for part in found:
-        _look(connection, part, Millis(now + give_up_after_ms), now)
+        _look(connection, part, Millis(now + give_up_after_ms), now, further=further)
     announce(connection, RETURNS)
     return bool(found)
+
+
+def look_further(connection: Connection, part: Part, now: Millis, *, give_up_after_ms: int = GIVE_UP_AFTER_MS) -> bool:
+    """Have the history searched, if so far only a message was read that is not the part; False if it was searched."""
+    if disproved(connection, part) is None:
+        return False
+    _look(connection, part, Millis(now + give_up_after_ms), now, further=True)
+    return True
 
 
 def unproved(connection: Connection, answer: AnswerNow) -> Part | None:
@@ -105,9 +120,9 @@ def name_message(
     if known is None or known[0].message_id != message:
         if owned(connection, part.app, [message]):
             return Naming.ANOTHERS
-        if known is not None and known[1] is Source.DIRECT:
+        if known is not None and known[1] is Source.DIRECT and disproved(connection, part) is None:
             return Naming.LOCATED
-        _forget_locator(connection, part)
+        set_aside(connection, part, now)
     route = route_of(connection, part)
     kept = keep(connection, part, Locator(message, route.chat_id, route.thread_id), Source.OPERATOR, now)
     if kept is Kept.ANOTHERS:
@@ -132,6 +147,7 @@ def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Mill
     along its route. What was queued behind it becomes superseded; what was proved before it stays in the answer.
     """
     rest = _rest(connection, part)
+    kind = ReturnKind(part.kind)
     documents = tuple(body_of(connection, each) for each in rest)
     if not write(connection, part, {"updated_at": now}):
         return False
@@ -150,9 +166,14 @@ def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Mill
     )
     supersede_from(connection, part.return_id, part.position, now)
     route = route_of(connection, part)
-    new = NewReturn(return_id, part.subject, part.revision, ReturnKind.ANSWER, route, documents, part.return_id)
+    new = NewReturn(return_id, part.subject, part.revision, kind, route, documents, part.return_id)
     enqueue(connection, new, now)
     return True
+
+
+def unsent(connection: Connection, part: Part) -> Part | None:
+    """``part``, or the first one behind it, that no return which it repeats proved meanwhile; None if all are there."""
+    return next((each for each in _rest(connection, part) if earlier(connection, each) is not Earlier.DELIVERED), None)
 
 
 def is_kept(connection: Connection, part: Part) -> bool:
@@ -194,23 +215,16 @@ def _rest(connection: Connection, part: Part) -> list[Part]:
     return [each for each in _parts(connection, answer) if each.position >= part.position]
 
 
-def _look(connection: Connection, part: Part, give_up_at: Millis, now: Millis) -> None:
+def _look(connection: Connection, part: Part, give_up_at: Millis, now: Millis, *, further: bool) -> None:
     if part.leased(now):
         note(connection, part, now, Fact.LOOK_AGAIN)
         return  # it is being looked at
-    known = locator_of(connection, part.part_id)
-    if known is not None and known[1] is Source.OPERATOR and part.state is State.EXPLICIT_UNVERIFIED:
-        _forget_locator(connection, part)
-        known = None
+    who = disproved(connection, part)
+    if who is not None and (further or who is Source.OPERATOR):
+        set_aside(connection, part, now)
+    else:
+        who = None
     changes = {"failures": 0, "give_up_at": give_up_at}
-    error = unread(located=known is not None)
-    move(connection, part, Event.LOOK_AGAIN, now, error=error, changes=changes, told=Told(Fact.LOOK_AGAIN))
-
-
-def _forget_locator(connection: Connection, part: Part) -> None:
-    """Forget a message that was named or found and turned out to be another one: only a send's own answer is a fact."""
-    connection.execute(
-        delete(part_locators).where(
-            part_locators.c.part_id == part.part_id, part_locators.c.source != Source.DIRECT.value
-        )
-    )
+    error = unread(located=locator_of(connection, part.part_id) is not None)
+    told = Told(Fact.LOOK_AGAIN, {"set_aside": None if who is None else who.value})
+    move(connection, part, Event.LOOK_AGAIN, now, error=error, changes=changes, told=told)

@@ -8,7 +8,7 @@ ones come.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, cast
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, func, insert, select, update
@@ -26,6 +26,9 @@ DatabaseClock: TypeAlias = Callable[[Connection], Millis]
 
 REMEMBERED_MS: Final = MINUTE_MS + IN_FLIGHT_MS
 """No window reaches further back."""
+
+SET_BACK_MS: Final = 1_000
+"""What was counted so much later than now was counted before the database's clock was set back."""
 
 FORGOTTEN_MS: Final = 10 * MINUTE_MS
 """A call whose end was not told for so long has none."""
@@ -51,6 +54,11 @@ _PAUSE: Final = Prepared(
     )
     .values(paused_until=bindparam("until"))
 )
+_PAUSE_LESS: Final = Prepared(
+    update(pace_gates)
+    .where(pace_gates.c.app == bindparam("of_app"), pace_gates.c.api == bindparam("of_api"))
+    .values(paused_until=bindparam("until"))
+)
 _CALLS: Final = Prepared(
     select(pace_calls.c.chat_key, pace_calls.c.counted_at, pace_calls.c.running)
     .where(
@@ -65,6 +73,15 @@ _END: Final = Prepared(
     update(pace_calls)
     .where(pace_calls.c.holder == bindparam("by"), pace_calls.c.number == bindparam("of"))
     .values(counted_at=bindparam("now"), running=False)
+)
+_SET_BACK: Final = Prepared(
+    update(pace_calls)
+    .where(
+        pace_calls.c.app == bindparam("of_app"),
+        pace_calls.c.api == bindparam("of_api"),
+        pace_calls.c.counted_at > bindparam("now"),
+    )
+    .values(counted_at=bindparam("now"))
 )
 _TAKE_BACK: Final = Prepared(
     delete(pace_calls).where(pace_calls.c.holder == bindparam("by"), pace_calls.c.number == bindparam("of"))
@@ -103,8 +120,12 @@ def database_now(connection: Connection) -> Millis:
     return Millis(cast("int", _NOW[connection.dialect.name].only(connection, {})["now"]))
 
 
-def hold(connection: Connection, app: AppName, api: Api, clock: DatabaseClock) -> Gate:
-    """Keep all others from counting calls of the API, and see what was counted."""
+def hold(connection: Connection, app: AppName, api: Api, clock: DatabaseClock, longest_ms: int) -> Gate:
+    """Keep all others from counting calls of the API, and see what was counted.
+
+    What the database's clock says was later than now, it said before it was set back: it is written down as just now,
+    so that it counts for its window and no longer. ``longest_ms`` is the longest pause that there can be.
+    """
     name = {"app": app, "api": api.value}
     gate = _GATE.first(connection, name)
     if gate is None:
@@ -112,11 +133,18 @@ def hold(connection: Connection, app: AppName, api: Api, clock: DatabaseClock) -
         gate = _GATE.only(connection, name)
     now = clock(connection)
     rows = _CALLS.rows(connection, {**name, "since": now - REMEMBERED_MS})
-    calls = [
+    counted = [
         Counted(cast("int", row["counted_at"]), bool(row["running"]), cast("ChatKey | None", row["chat_key"]))
         for row in rows
     ]
-    return Gate(now, Millis(cast("int", gate["paused_until"])), calls)
+    calls = [replace(call, at=min(call.at, now)) for call in counted]
+    paused_until = min(cast("int", gate["paused_until"]), now + longest_ms)
+    named = {"of_app": app, "of_api": api.value}
+    if any(call.at > now + SET_BACK_MS for call in counted):
+        _SET_BACK.run(connection, {**named, "now": now})
+    if paused_until < cast("int", gate["paused_until"]):
+        _PAUSE_LESS.run(connection, {**named, "until": paused_until})
+    return Gate(now, Millis(paused_until), calls)
 
 
 def prune(connection: Connection, app: AppName, api: Api, now: Millis) -> None:
@@ -158,7 +186,7 @@ def take_back(connection: Connection, holder: str, number: int) -> None:
     _TAKE_BACK.run(connection, {"by": holder, "of": number})
 
 
-def pause(connection: Connection, app: AppName, api: Api, wait_ms: int, clock: DatabaseClock) -> None:
+def pause(connection: Connection, app: AppName, api: Api, wait_ms: int, clock: DatabaseClock, longest_ms: int) -> None:
     """Let nobody call the API for so long."""
-    gate = hold(connection, app, api, clock)
+    gate = hold(connection, app, api, clock, longest_ms)
     _PAUSE.run(connection, {"of_app": app, "of_api": api.value, "until": gate.now + wait_ms})

@@ -9,7 +9,6 @@ from sqlalchemy import Connection, Select, bindparam, select
 
 from returns.decisions.bodies import from_json
 from returns.decisions.document import Document
-from returns.decisions.policy import ReturnsPolicy
 from returns.delivery import Error, State
 from returns.ids import (
     AppName,
@@ -57,6 +56,8 @@ class Part:
     needs_configuration: bool
     placement: Literal["reply", "chat"]
     fingerprint: str
+    replaces: ReturnId | None
+    """The return that this one's replaces."""
 
     def leased(self, now: Millis) -> bool:
         """Whether somebody holds it."""
@@ -87,6 +88,7 @@ _COLUMNS = (
     parts.c.needs_configuration,
     parts.c.placement,
     parts.c.fingerprint,
+    returns.c.replaces,
 )
 
 
@@ -133,6 +135,7 @@ def from_row(values: Row) -> Part:
         needs_configuration=bool(values["needs_configuration"]),
         placement=cast('Literal["reply", "chat"]', values["placement"]),
         fingerprint=cast("str", values["fingerprint"]),
+        replaces=cast("ReturnId | None", values["replaces"]),
     )
 
 
@@ -174,8 +177,3 @@ def body_of(connection: Connection, part: Part) -> Document:
     if row is None:
         raise NoLongerKept("The text of this part is no longer kept.")
     return from_json(cast("str", row["document"]))
-
-
-def give_up_at(now: Millis, policy: ReturnsPolicy) -> Millis:
-    """Until when reading is tried after an attempt at ``now``."""
-    return Millis(now + policy.give_up_after_ms)

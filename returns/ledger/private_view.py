@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select
 from returns.decisions.bodies import from_json
 from returns.decisions.fingerprint import visible
 from returns.ids import ChatId, MessageId, Millis, ReturnId, SubjectId, ThreadId
+from returns.ledger.disproved import of_part
 from returns.ledger.tables import part_bodies, part_candidates, part_locators, parts, return_routes
 
 MOST_PARTS: Final = 500
@@ -37,6 +38,8 @@ class PartSeen:
     text: str | None
     """None where it is not kept any more."""
     candidates: tuple[CandidateSeen, ...]
+    disproved: tuple[MessageId, ...] = ()
+    """What it was said to be, and is not."""
 
 
 def parts_seen(connection: Connection, subject: SubjectId) -> tuple[PartSeen, ...]:
@@ -69,6 +72,7 @@ def parts_seen(connection: Connection, subject: SubjectId) -> tuple[PartSeen, ..
             message_id=row.message_id,
             text=None if row.document is None else visible(from_json(row.document)),
             candidates=_candidates(connection, row.part_id),
+            disproved=of_part(connection, row.part_id),
         )
         for row in connection.execute(query)
     )

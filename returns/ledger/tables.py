@@ -64,7 +64,7 @@ parts = Table(
     Column("error", String(48)),
     Column("verification", String(12)),  # direct | reconciled
     Column("needs_configuration", Boolean, nullable=False, default=False),
-    Column("lane", String(8)),  # send | verify | NULL: settled or held
+    Column("lane", String(8)),  # send | verify | search | NULL: settled or held
     Column("due_at", BigInteger, nullable=False),
     Column("attempts", Integer, nullable=False, default=0),
     Column("failures", Integer, nullable=False, default=0),  # since the last success, for the back-off
@@ -107,6 +107,17 @@ part_locators = Table(
     Column("source", String(12), nullable=False),  # direct | search | operator
     Column("at", BigInteger, nullable=False),
     UniqueConstraint("app", "message_id", name="locators_own_one_message"),
+)
+
+part_locators_disproved = Table(
+    "part_locators_disproved",  # private: what a part was said to be and is not; it owns none of these
+    metadata,
+    Column("part_id", String(40), ForeignKey("parts.part_id"), primary_key=True),
+    Column("message_id", String(120), primary_key=True),
+    Column("chat_id", String(120), nullable=False),
+    Column("thread_id", String(120)),
+    Column("source", String(12), nullable=False),  # direct | operator
+    Column("at", BigInteger, nullable=False),
 )
 
 part_candidates = Table(

@@ -27,3 +27,19 @@ def is_untold(connection: Connection, subject: SubjectId, revision: int) -> bool
     ).scalars()
     states = {State(state) for state in found}
     return bool(states) and states <= _NOT_TOLD
+
+
+def was_begun(connection: Connection, subject: SubjectId, revision: int) -> bool:
+    """Whether a send of an answer to this revision was ever attempted: it is told to its end, and not once more."""
+    found = connection.execute(
+        select(parts.c.part_id)
+        .join(returns, returns.c.return_id == parts.c.return_id)
+        .where(
+            returns.c.subject_id == subject,
+            returns.c.revision == revision,
+            returns.c.kind == ReturnKind.ANSWER.value,
+            parts.c.attempts > 0,
+        )
+        .limit(1)
+    ).first()
+    return found is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 RETURNS = "returns"
-"""A part was queued, or an operator asked to look again."""
+"""A part was queued or moved, or an operator asked to look again."""
 
 RETURNS_SETTLED = "returns_settled"
 """A part was settled: what was held because it might be our echo can be looked at."""

@@ -65,9 +65,19 @@ async def commit(tools: Tools, part_id: PartId) -> Attempt | None:
 
 
 async def send(tools: Tools, attempt: Attempt) -> SendOutcome:
-    """Send once, under the lease. A fault of ours in between leaves the outcome unknown."""
+    """Send once, under the lease. A fault of ours in between leaves the outcome unknown.
+
+    Nothing leaves any more once the lease is over: a process that was stopped after its attempt may go on when the part
+    was settled by others, sent anew, or may no longer be told.
+    """
+
+    def may_leave() -> bool:
+        return tools.clock.now() < attempt.until
+
+    if not may_leave():
+        return Refused(Refusal.OFFLINE)
     with Contained() as contained:
-        sending = tools.provider.send(attempt.route, attempt.document, attempt.key)
+        sending = tools.provider.send(attempt.route, attempt.document, attempt.key, may_leave)
         return await while_held(tools, attempt.part_id, attempt.fence, sending)
     if contained.fault is not None:
         _log.error("sending a part failed by a fault: %s", describe(contained.fault))

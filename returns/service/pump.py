@@ -174,7 +174,7 @@ class Pump:
 
     async def _put_back(self, fronts: Sequence[Front], now: Millis) -> bool:
         """Put back what stands behind other parts, so that it hides nothing; whether there was any."""
-        behind = [pair for found in fronts for pair in found.behind]
+        behind = [due for found in fronts for due in found.behind]
         if not behind:
             return False
         until = Millis(now + self._tools.policy.retry_max_ms)

@@ -28,13 +28,16 @@ async def search(tools: Tools, checks: Sequence[Check], app: AppName) -> Sequenc
     route, since = checks[0].expected.route, min(check.expected.since for check in checks)
     cursor: str | None = None
     read_to = since
+    ahead_ms: int | None = None
     for _ in range(MOST_PAGES):
         async with tools.turn(Call(app, Api.LISTS)) as turn:
             await turn.begin()
             page = await tools.provider.list_window(route, since, cursor)
         match page:
-            case WindowPage(readings, cursor):
-                sieve.add(readings)
+            case WindowPage(ahead_ms=shown_ms) if ahead_ms not in (None, shown_ms):
+                return [NotRead("unreachable")] * len(checks)  # the pages before this one began too late
+            case WindowPage(readings, cursor, ahead_ms):
+                sieve.add(readings, ahead_ms)
                 read_to = _read_to(readings, read_to)
                 if cursor is None:
                     return [Found(found, began_at) for found in sieve.found()]

@@ -70,10 +70,10 @@ class SharedPacing:
 
     async def _take(self, app: AppName, api: Api, calls: Mapping[int, Call]) -> dict[int, Permit | Wait]:
         numbers = {at: next(self._numbers) for at in calls}
-        first = min(calls)
+        first, longest_ms = min(calls), self._policy.retry_max_ms
 
         def take(connection: Connection) -> tuple[dict[int, Permit | Wait], int]:
-            gate = paces.hold(connection, app, api, self._database_clock)
+            gate = paces.hold(connection, app, api, self._database_clock, longest_ms)
             answers, wait_ms = self._decide(app, api, gate, calls, numbers)
             given = {answer.number: answer.call.chat for answer in answers.values() if isinstance(answer, Permit)}
             paces.count(connection, app, api, self._holder, given, gate.now)
@@ -130,7 +130,8 @@ class SharedPacing:
         """Allow no call of the API for so long, to nobody."""
         now = self._clock.now()
         self._closed[app, api] = (now, Millis(now + wait_ms))
-        await self._tell(lambda c: paces.pause(c, app, api, wait_ms, self._database_clock))
+        longest_ms = max(wait_ms, self._policy.retry_max_ms)
+        await self._tell(lambda c: paces.pause(c, app, api, wait_ms, self._database_clock, longest_ms))
 
     def _end(self, connection: Connection, ended: Sequence[Permit]) -> None:
         now = self._database_clock(connection)

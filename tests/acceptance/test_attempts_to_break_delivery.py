@@ -37,6 +37,25 @@ async def until_told(here: World, *facts: str) -> dict[str, Any]:
             await asyncio.sleep(0.1)
 
 
+async def act(here: World, request: str, kind: str, **body: str) -> None:
+    """An operator acts over HTTP."""
+    async with here.gateway.operator() as http:
+        answer = await http.post(f"/api/v1/inbox/{request}/{kind}", json=body)
+        assert answer.status_code == 202, answer.text
+
+
+async def until_outcome(here: World, request: str, kind: str, outcome: str) -> None:
+    """What was asked for came to this."""
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            item = await shown(here, request)
+            ends = [fact["detail"] for fact in item["timeline"] if fact["fact"] == f"operator_{kind}_done"]
+            if ends:
+                assert [each["outcome"] for each in ends] == [outcome]
+                return
+            await asyncio.sleep(0.1)
+
+
 async def test_a_question_that_cannot_be_read_yet_is_taken_for_recalled(tmp_path: Path) -> None:
     """Lark pushes the event, and for a moment its REST API does not know the message: nobody is answered or told."""
     async with world(tmp_path, returns=SOON) as here:
@@ -54,7 +73,17 @@ async def test_a_question_back_that_never_arrived_waits_for_the_asker_for_ever(t
         here.ask("")
         item = await until_told(here, "unverified")
         assert here.lark.visible(here.chat, by_app=True) == []
-        assert item["needs_operator"], item["next"]
+        assert item["notice"] == {"status": "explicit_unverified", "error": "no_match_found"}
+        assert "manager-inbox resend" in item["next"]
+        await act(here, item["request_id"], "verify")
+        await until_outcome(here, item["request_id"], "verify", "unproved")
+        await act(here, item["request_id"], "resend", reason="nobody saw it")
+        await until_outcome(here, item["request_id"], "resend", "queued")
+        await until_told(here, "delivered")
+        assert len(here.lark.visible(here.chat, by_app=True)) == 1
+        item = await shown(here, item["request_id"])
+        assert item["notice"] is None
+        assert "asker" in item["next"]
 
 
 async def test_a_recalled_correction_takes_the_question_with_it(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     operator = Operator(TOKEN, (), StillClock())
     cursors = Cursors(derive(TOKEN, "cursors"))
     async with SqliteTransactions(filled(tmp_path, 5)) as transactions:
-        acting = Operators(StewardAuthority("say_nothing", StillClock()), new_id, 86_400_000)
+        acting = Operators(StewardAuthority("say_nothing", StillClock(), new_id), new_id, 86_400_000)
         pages = InboxPages(transactions, operator, cursors, StillClock())
         routes = [
             *InboxApi(transactions, operator, cursors, StillClock()).routes(),
@@ -134,6 +134,22 @@ async def test_one_request(served: Served) -> None:
 async def test_no_such_request(served: Served, request_id: str) -> None:
     assert error_of(await served.get(f"/api/v1/inbox/{request_id}")) == (404, "not_found", None)
     assert error_of(await served.post(f"/api/v1/inbox/{request_id}/verify")) == (404, "not_found", None)
+
+
+@pytest.mark.parametrize("request_id", ["%00", "r_1%00", "a" * 41, "%27%20OR%201=1", "%E4%BD%A0", "r_1%0A"])
+async def test_no_database_is_asked_about_what_no_request_is_called(
+    served: Served, monkeypatch: pytest.MonkeyPatch, request_id: str
+) -> None:
+    """Some have characters that one of them cannot hold."""
+
+    async def asked(*_: object) -> None:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(type(served.transactions), "run", asked)
+    monkeypatch.setattr(type(served.transactions), "read", asked)
+    for base in ("/inbox", "/api/v1/inbox"):
+        assert (await served.get(f"{base}/{request_id}")).status_code == 404
+        assert (await served.post(f"{base}/{request_id}/verify")).status_code == 404
 
 
 async def test_looking_again(served: Served) -> None:

@@ -72,7 +72,7 @@ async def until(look: Any) -> Any:
 
 
 def pump(transactions: PostgresTransactions, provider: FakeProvider, clock: Any) -> Pump:
-    return Pump(transactions, provider, StewardAuthority("say_nothing", clock), clock, POLICY, "other")
+    return Pump(transactions, provider, StewardAuthority("say_nothing", clock, Ids("pump")), clock, POLICY, "other")
 
 
 async def asleep(loop: Any) -> None:

@@ -80,14 +80,14 @@ class StagedProvider(FakeProvider):
         await self._at("prepare:after")
         return ready
 
-    async def send(self, route: Any, document: Any, key: str) -> Any:
+    async def send(self, route: Any, document: Any, key: str, may_leave: Any = lambda: True) -> Any:
         await self._at("send:before")
         self.calls.append("send")
         refused = self._refusal(route)
         if refused is not None:
             self.sends.append((route, document, key))
             return refused
-        outcome = await super().send(route, document, key)
+        outcome = await super().send(route, document, key, may_leave)
         if not isinstance(outcome, Refused):
             await self._at("send:after")
         return outcome
@@ -129,7 +129,7 @@ class Stage:
         self.world = _world(self.transactions, self.clock, policy(recalled_question=wish), prefix="later")
         self.provider = StagedProvider(self.clock, moment=self._moment)
         self.policy = replace(POLICY, recalled_question=wish, give_up_after_ms=GIVE_UP_MS)
-        authority = StewardAuthority(wish, self.clock)
+        authority = StewardAuthority(wish, self.clock, self.world.ids)
         self.pump = Pump(
             self.transactions, self.provider, authority, self.clock, self.policy, "one", sleep=_no_time_passes
         )

@@ -230,7 +230,7 @@ class Turning:
         services = [house.turns().run(), ReceiptsWorker(ports.transactions, ports, receipts, reader).run()]
         if self.deliver:
             provider = SimProvider(self.chats, ports.life, ports.awaits.point)
-            authority = StewardAuthority("say_nothing", ports)
+            authority = StewardAuthority("say_nothing", ports, ports.new_id)
             services.append(Pump(ports.transactions, provider, authority, ports, POLICY, "gateway").run())
         if self.receive:
             services.append(self._push(ports, house))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from returns.ids import Millis
-from returns.ports import Ready
+from returns.ports import Ready, Refusal, Refused
 from tests.simulation.loop import SimLoop
 
 
@@ -146,8 +146,10 @@ class Pass:
     async def prepare(self, app: Any) -> Any:
         return await self.gate("prepare") if "prepare" in self._gated else Ready()
 
-    async def send(self, route: Any, document: Any, _key: str) -> Any:
+    async def send(self, route: Any, document: Any, _key: str, may_leave: Any) -> Any:
         """It arrives, and later its answer does."""
+        if not may_leave():
+            return Refused(Refusal.OFFLINE)
         outcome, wait_ms = await self.gate("send", route, document)
         return await self.gate("answer", outcome, until=self.now_ms + wait_ms if wait_ms else 0)
 

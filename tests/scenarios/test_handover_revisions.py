@@ -10,9 +10,10 @@ from sqlalchemy import update
 
 from manager.decisions.decision import Answer, Decline, Delegate
 from manager.ids import RequestId
-from manager.ledger import grants, requests
+from manager.ledger import grants, requests, revisions
 from manager.ledger.tables import chats
 from manager.service.authority import StewardAuthority
+from manager.service.recalling import take_back
 from returns.ids import MessageId, SubjectId
 from returns.ports import Verdict
 from tests.support.handover import APP, House, house
@@ -97,14 +98,14 @@ async def recall(
 ) -> tuple[RequestId, int] | None:
     message = MessageId(f"om_{request}_{revision}")
     return await home.transactions.run(
-        lambda c: requests.mark_recalled(c, APP, message, home.clock.now(), say_nothing=say_nothing)
+        lambda c: take_back(c, home.new_id, APP, message, home.clock.now(), say_nothing=say_nothing)
     )
 
 
 async def test_recalls(home: House) -> None:
     atlas = await home.peer("atlas")
     assert (
-        await home.transactions.run(lambda c: requests.mark_recalled(c, APP, MessageId("om_other"), home.clock.now()))
+        await home.transactions.run(lambda c: take_back(c, home.new_id, APP, MessageId("om_other"), home.clock.now()))
         is None
     )
 
@@ -145,7 +146,7 @@ async def test_recalling_the_first_question_of_a_corrected_request_changes_nothi
 
 
 async def verdict(home: House, request: str, revision: int = 1, policy: str = "say_nothing") -> Verdict:
-    authority = StewardAuthority(policy, home.clock)
+    authority = StewardAuthority(policy, home.clock, home.new_id)
     return await home.transactions.read(lambda c: authority.verdict(c, SubjectId(request), revision))
 
 
@@ -190,3 +191,17 @@ async def test_authority(home: House) -> None:
     for state in ("left", "disbanded"):
         await home.transactions.run(lambda c, state=state: c.execute(update(chats).values(state=state)))
         assert await verdict(home, request) is Verdict.ROUTE_GONE
+
+
+async def test_a_correction_recalled_after_the_peer_of_the_question_went_quiet(home: House) -> None:
+    """The asker's own correction asked the peer to stop; that its deadline ended the wait is no refusal."""
+    atlas = await home.peer("atlas")
+    request = await home.handed("atlas")
+    await atlas.accept(request)
+    await home.correct(request, "Correction: r")
+    older = await home.transactions.read(lambda c: revisions.only(c, request, 1))
+    await home.transactions.run(lambda c: requests.acknowledge_cancel(c, older, home.clock.now(), by="deadline"))
+    assert await home.transactions.read(lambda c: requests.was_refused(c, request, 1)) is False
+    refused = await home.ask("q")
+    await home.transactions.run(lambda c: requests.cancel(c, refused, home.clock.now(), by="ann", reason="no"))
+    assert await home.transactions.read(lambda c: requests.was_refused(c, refused, 1)) is True

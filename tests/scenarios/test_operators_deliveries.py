@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manager.decisions.operators import Cancel, Found, Resend, Verify
+from manager.decisions.operators import Cancel, Found, Resend, Reveal, Verify
 from manager.ledger import operators
 from returns.ports import NotPermitted, Refusal, Unknown, Unreachable, Verdict
 from tests.support.operators import WHO, Desk, desk
@@ -276,6 +276,31 @@ async def test_a_message_of_another_answer_is_refused(tmp_path: Path) -> None:
 
 
 async def test_where_the_provider_itself_said_where_it_is(tmp_path: Path) -> None:
+    """No other message is taken while the one that the send named is not disproved; then it is set aside."""
+    async with desk(tmp_path, give_up_after_ms=10_000) as home:
+        home.provider.read_faults += [NotPermitted(1)] * 500
+        request = await home.answered("one")
+        assert (await home.settle(request)).error == "provider_verification_unavailable"
+        assert await home.refused(request, Found("om_another_one")) == "already_located"
+        home.provider.read_faults.clear()
+        message = home.provider.messages[0]
+        message.document = text("something else")
+        assert await home.outcome(await home.act(request, Verify())) == "unproved"
+        assert (await home.answer(request)).error == "provider_delivery_mismatch"
+        right = home.provider.say(route(reply_to=f"om_q{request}"), text("one"))
+        assert await home.outcome(await home.act(request, Found(right.message_id))) == "proved"
+        assert (await home.answer(request)).verification == "reconciled"
+        assert await home.locators() == [right.message_id]
+        revealed = (await home.act(request, Reveal())).revealed["parts"]
+        assert [(part["message_id"], part["disproved"]) for part in revealed] == [
+            (right.message_id, [message.message_id])
+        ]
+
+
+@pytest.mark.parametrize("fault", [NotPermitted(1), Unreachable()])
+async def test_what_the_send_named_by_mistake_sends_nothing_while_the_chat_cannot_be_read(
+    tmp_path: Path, fault: object
+) -> None:
     async with desk(tmp_path) as home:
         request = await home.answered("one")
 
@@ -283,13 +308,29 @@ async def test_where_the_provider_itself_said_where_it_is(tmp_path: Path) -> Non
             return bool(home.provider.messages)
 
         await home.until(sent, step_ms=1)
-        message = home.provider.messages[0]
-        message.document = text("something else")
+        home.provider.messages[0].document = text("something else")
         assert (await home.settle(request)).error == "provider_delivery_mismatch"
-        assert await home.refused(request, Found("om_another_one")) == "already_located"
-        message.document = text("one")
-        assert await home.outcome(await home.act(request, Found(message.message_id))) == "proved"
-        assert (await home.answer(request)).verification == "direct"
+        home.provider.list_faults += [fault] * 3
+        assert await home.outcome(await home.act(request, Resend("not there"))) == "unreadable"
+        assert len(home.provider.sends) == 1
+        home.provider.list_faults.clear()
+        assert await home.outcome(await home.act(request, Resend("not there"))) == "queued"
+        assert (await home.settle(request)).status == "delivered"
+        looked = [detail.get("set_aside") for name, detail in await home.facts(request) if name == "look_again"]
+        assert looked == ["direct", None]
+
+
+async def test_what_turns_out_as_another_one_during_a_resend_is_searched_for(tmp_path: Path) -> None:
+    """The resend itself reads what the send named for the first time, and only then looks into the chat."""
+    async with desk(tmp_path, give_up_after_ms=10_000) as home:
+        home.provider.read_faults += [NotPermitted(1)] * 500
+        request = await home.answered("one")
+        assert (await home.settle(request)).error == "provider_verification_unavailable"
+        home.provider.read_faults.clear()
+        home.provider.messages[0].document = text("something else")
+        home.provider.say(route(reply_to=f"om_q{request}"), text("one"))
+        assert await home.outcome(await home.act(request, Resend("not there"))) == "proved"
+        assert len(home.provider.sends) == 1
 
 
 async def test_looking_again_has_time_again(tmp_path: Path) -> None:

@@ -117,12 +117,12 @@ async def test_found_recalled_when_its_turn_comes(tmp_path: Path) -> None:
 
 async def test_what_cannot_be_read_again_is_answered_as_received(tmp_path: Path) -> None:
     async with world(tmp_path) as it, it.running():
-        for gone in (Gone.NOT_PERMITTED, Gone.UNREACHABLE):
+        for gone in (Gone.MISSING, Gone.NOT_PERMITTED, Gone.UNREACHABLE):
             question = message(f"@_user_1 {gone.value}")
             it.reader.messages[question.message_id] = gone
             await it.accept(question)
-        await it.until_idle(2)
-        assert sorted(it.runtime.questions) == ["not_permitted", "unreachable"]
+        await it.until_idle(3)
+        assert sorted(it.runtime.questions) == ["missing", "not_permitted", "unreachable"]
 
 
 async def test_a_recall_of_something_else_changes_nothing(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -120,6 +121,49 @@ async def test_what_is_over_and_old_is_forgotten_and_its_proofs_stay(database: D
         assert [await home.count(table) for table in PROOFS] == before
         assert await home.count(tables.facts, fact=FORGOTTEN) == COUNT
         assert not await home.kept(1)
+        assert await home.run() == Pruned()
+
+
+SAID = {
+    "routed": {"receiver": "payroll", "shared_words": 2, "words": "dismissal, salary"},
+    "progress": {"receiver": "payroll", "characters": 9, "text": "Bob's salary"},
+    "of_tomorrow": {"bytes": 3, "never_heard_of": "Bob"},
+}
+"""Facts that hold what was said; also one that nothing is known of."""
+OPERATORS = {
+    "operator_note": {"who": "kim", "text": "called Bob"},
+    "cancelled": {"by": "operator", "reason": "Bob left"},
+}
+
+
+async def test_what_was_said_in_facts_and_by_peers_is_forgotten_and_operators_words_stay(database: Database) -> None:
+    async with past(database) as home:
+        words = {"accepted_scope": "a", "remaining": "b", "reason": "c", "resume_condition": "d", "owner": "Bob"}
+        await home.change(3, tables.revisions, **words)
+        at = last_asked(COUNT)
+        rows = [
+            {"request_id": request(3), "revision": 1, "at": at, "fact": fact, "detail": json.dumps(detail)}
+            for fact, detail in ({**SAID, **OPERATORS}).items()
+        ] * 60  # more than one step may forget
+        await home.transactions.run(lambda c: c.execute(insert(tables.facts), rows))
+        pruned = await home.run()
+        assert pruned.texts == COUNT * 4 + len(SAID) * 60 + 1
+
+        def look(connection: Connection) -> tuple[list[Any], Any]:
+            told = select(tables.facts.c.fact, tables.facts.c.detail).where(tables.facts.c.request_id == request(3))
+            revision = select(tables.revisions).where(tables.revisions.c.request_id == request(3))
+            return connection.execute(told).all(), connection.execute(revision).mappings().one()
+
+        facts, revision = await home.transactions.read(look)
+        left = {fact: json.loads(detail) for fact, detail in facts if fact in {*SAID, *OPERATORS}}
+        assert left == {
+            "routed": {"receiver": "payroll", "shared_words": 2},
+            "progress": {"receiver": "payroll", "characters": 9},
+            "of_tomorrow": {"bytes": 3},
+            **OPERATORS,
+        }
+        assert len(facts) == 4 + len(rows) + 1
+        assert {revision[name] for name in words} == {None}
         assert await home.run() == Pruned()
 
 

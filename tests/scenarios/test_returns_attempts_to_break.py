@@ -1,17 +1,21 @@
-"""Attempts at the way back that succeeded: sent twice, proved by another's message, stopped. Each failed when written."""
+"""What attempts to break the way back found: nothing is sent twice, proved by another's message, or stopped long."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from manager.decisions.operators import Found, Resend
+from providers.lark.client import LarkClient
+from providers.lark.config import LarkApp
+from providers.lark.delivery import LarkDelivery
 from returns.decisions.document import Document
 from returns.decisions.policy import ReturnsPolicy
-from returns.ids import AppName, ChatId, ChatKey, MessageId
+from returns.ids import AppName, ChatId, ChatKey, IdempotencyKey, MessageId
 from returns.ledger.locators import Source, learn
 from returns.ports import Accepted, Api, Call, Locator, Permit, Refusal, Refused, Route, Unknown, Verdict, Wait
 from returns.service.shared_pacing import SharedPacing
@@ -136,6 +140,26 @@ async def test_what_turned_up_before_its_resend_went_out_is_sent_again(tmp_path:
         assert shown(home, request) == ["one"]
 
 
+async def test_what_an_earlier_return_proved_is_sent_again_by_a_second_resend(tmp_path: Path) -> None:
+    """The old part's own late answer came and was proved; the return that replaced it never arrived."""
+    async with desk(tmp_path) as home:
+        request = await never_accepted(home, "one")
+        home.provider.faults.append(Unknown("timeout"))
+        await resend(home, request)
+        message = home.provider.say(route(reply_to=f"om_q{request}"), text("one"))
+        late = Locator(MessageId(message.message_id), ChatId(message.chat_id), None)
+        old, _ = await home.parts(request)
+        await home.transactions.run(lambda c: learn(c, old.part_id, late, Source.DIRECT, home.clock.now()))
+
+        async def proved() -> bool:
+            return (await home.parts(request))[0].state == "delivered"
+
+        await home.until(proved, step_ms=1)
+        if (await home.answer(request)).status == "explicit_unverified":
+            await resend(home, request)
+        assert shown(home, request) == ["one"]
+
+
 async def test_a_wrong_message_that_was_named_lets_a_waiting_resend_send_without_a_look(tmp_path: Path) -> None:
     """``resend`` waits for its look; ``found`` with a wrong message ends that look, and counts as "it is not there"."""
     async with desk(tmp_path) as home:
@@ -152,8 +176,10 @@ async def test_a_wrong_message_that_was_named_lets_a_waiting_resend_send_without
 class NamesAnother(FakeProvider):
     """Its first answer names a message of another chat."""
 
-    async def send(self, route: Route, document: Document, key: str) -> Accepted | Refused | Unknown:
-        outcome = await super().send(route, document, key)
+    async def send(
+        self, route: Route, document: Document, key: str, may_leave: Callable[[], bool] = lambda: True
+    ) -> Accepted | Refused | Unknown:
+        outcome = await super().send(route, document, key, may_leave)
         if isinstance(outcome, Accepted) and len(self.sends) == 1:
             other = self.say(Route(route.app, ChatId("oc_other"), None, None), text("hello"))
             return Accepted(Locator(MessageId(other.message_id), ChatId("oc_other"), None))
@@ -286,3 +312,73 @@ async def test_a_database_clock_that_was_set_back_stops_all_sends_until_it_catch
     tmp_path: Path, before: Callable[[SharedPacing, Callable[[int], None]], Awaitable[None]]
 ) -> None:
     assert await paced(tmp_path, before) <= ReturnsPolicy().retry_max_ms
+
+
+LIMITED = b'{"code":230020}'
+"""Lark's answer that a chat gets too much."""
+
+
+async def _answer_twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, told: asyncio.Event) -> None:
+    """Answer the first send, and a little later once more; every other request gets one answer."""
+    with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            length = next(int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"content-length:"))
+            await reader.readexactly(length)
+            token = b"tenant_access_token" in head
+            writer.write(_http(TOKEN if token else ACCEPTED))
+            if not token and not told.is_set():
+                await asyncio.sleep(0.05)
+                writer.write(_http(LIMITED))
+                told.set()
+            await writer.drain()
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+TOKEN = b'{"code":0,"tenant_access_token":"t-1","expire":7200}'
+ACCEPTED = b'{"code":0,"data":{"message_id":"om_1","chat_id":"oc_1"}}'
+
+
+def _http(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+async def test_an_answer_that_came_unasked_is_taken_for_that_of_the_next_send() -> None:
+    """A second answer to an earlier request waits in a connection that is kept alive, and refuses what is sent next."""
+    told = asyncio.Event()
+    talking: list[asyncio.Task[object]] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talking.append(asyncio.current_task())
+        await _answer_twice(reader, writer, told)
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    app = LarkApp(AppName("default"), "cli_own", "secret", f"http://127.0.0.1:{port}")
+    async with server, LarkClient([app], ManualClock(), 5.0) as client:
+        delivery = LarkDelivery(client)
+        first = await delivery.send(route(), text("one"), IdempotencyKey("key-1"))
+        assert isinstance(first, Accepted)
+        await asyncio.wait_for(told.wait(), 5)
+        await asyncio.sleep(0.2)
+        assert not isinstance(await delivery.send(route(), text("two"), IdempotencyKey("key-2")), Refused)
+    await asyncio.gather(*talking)
+
+
+async def test_the_parts_behind_one_that_turned_up_are_sent(tmp_path: Path) -> None:
+    """The first of two was not found and is sent anew with the second; then it is there: only the second goes out."""
+    async with desk(tmp_path) as home:
+        request = await never_accepted(home, "one", "two")
+        home.provider.prepare_faults += [refused(Refusal.OFFLINE)] * 2
+        assert await home.outcome(await home.act(request, Resend("not there"))) == "queued"
+        message = home.provider.say(route(reply_to=f"om_q{request}"), text("one"))
+        late = Locator(MessageId(message.message_id), ChatId(message.chat_id), None)
+        old = (await home.parts(request))[0]
+        await home.transactions.run(lambda c: learn(c, old.part_id, late, Source.DIRECT, home.clock.now()))
+        row = await home.settle(request)
+        assert (row.status, row.parts, row.delivered_parts) == ("delivered", 2, 2)
+        assert shown(home, request) == ["one", "two"]
+        states = [(part.state, part.attempts) for part in await home.parts(request)]
+        assert states == [("delivered", 1), ("superseded", 0), ("superseded", 0), ("delivered", 1)]

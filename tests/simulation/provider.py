@@ -9,6 +9,7 @@ from returns.decisions.fingerprint import visible
 from returns.ids import AppName, Millis
 from returns.ports import (
     Locator,
+    MayLeave,
     ReadOutcome,
     Ready,
     Refusal,
@@ -80,9 +81,11 @@ class SimProvider:
         await self._point("prepare.after")
         return answer
 
-    async def send(self, route: Route, document: Document, key: str) -> SendOutcome:
+    async def send(self, route: Route, document: Document, key: str, may_leave: MayLeave = lambda: True) -> SendOutcome:
         """One request."""
         await self._point("send.before")
+        if not may_leave():
+            return Refused(Refusal.OFFLINE)
         self._watch.sends(self._life, route, document, key)
         outcome = await self._world.send(route, document, key)
         await self._point("send.after")

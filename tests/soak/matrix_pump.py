@@ -25,7 +25,7 @@ from returns.ids import AppName, ChatId, IdempotencyKey, MessageId, ReturnId, Su
 from returns.ledger import leases
 from returns.ledger.outbox import ReturnKind, enqueue, new_return
 from returns.ledger.tables import answers
-from returns.ports import Route, SendOutcome
+from returns.ports import MayLeave, Route, SendOutcome
 from returns.service.pump import Pump
 from tests.soak.faults import ELSEWHERE, HTTP_TIMEOUT_S, OFFLINE, Trouble
 from tests.soak.matrix_process import Case
@@ -53,7 +53,9 @@ class Dying(LarkDelivery):
         super().__init__(client)
         self.reached: set[MessageId | None] = set()
 
-    async def send(self, route: Route, document: Document, key: IdempotencyKey) -> SendOutcome:
+    async def send(
+        self, route: Route, document: Document, key: IdempotencyKey, may_leave: MayLeave | None = None
+    ) -> SendOutcome:
         self.reached.add(route.reply_to)
         await asyncio.Event().wait()
         raise AssertionError("nobody wakes the dead")

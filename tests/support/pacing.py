@@ -132,7 +132,7 @@ class LimitedProvider:
     async def prepare(self, app: AppName) -> Any:
         return Ready()
 
-    async def send(self, route: Route, document: Any, key: str) -> Any:
+    async def send(self, route: Route, document: Any, key: str, may_leave: Any = None) -> Any:
         over, back = await self.world.arrive("sends", route.chat_id)
         if over:
             await asyncio.sleep(back)

@@ -117,6 +117,15 @@ class FakeProvider:
     """Sends that wait for an event of the test."""
     _keys: dict[str, Sent] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.ours = self.clock
+        """Whose clock the product goes by; the provider's own one may be another."""
+
+    @property
+    def ahead_ms(self) -> int:
+        """So much the product's clock is ahead, as the dates of the answers tell."""
+        return max(0, self.ours.now() - self.clock.now())
+
     @property
     def limit_bytes(self) -> int:
         return LIMIT
@@ -128,7 +137,11 @@ class FakeProvider:
         self.prepares += 1
         return self.prepare_faults.pop(0) if self.prepare_faults else Ready()
 
-    async def send(self, route: Route, document: Document, key: str) -> Accepted | Refused | Unknown:
+    async def send(
+        self, route: Route, document: Document, key: str, may_leave: Callable[[], bool] = lambda: True
+    ) -> Accepted | Refused | Unknown:
+        if not may_leave():
+            return Refused(Refusal.OFFLINE)
         self.sends.append((route, document, key))
         if route.chat_id in self.gates:
             await self._block(self.gates[route.chat_id])
@@ -186,6 +199,7 @@ class FakeProvider:
     ) -> WindowPage | NotPermitted | Unreachable:
         self.lists += 1
         await asyncio.sleep(0)
+        ahead_ms = self.ahead_ms
         if self.list_faults:
             return self.list_faults.pop(0)
         shown = [
@@ -193,13 +207,14 @@ class FakeProvider:
             for message in self.messages
             if message.chat_id == route.chat_id
             and message.thread_id == route.thread_id
-            and message.sent_at >= since
+            and message.sent_at >= since - ahead_ms
             and not message.deleted
             and message.hidden_until <= self.clock.now()
         ]
         start = int(cursor or 0)
         end = start + self.page_size
-        return WindowPage(tuple(reading(m) for m in shown[start:end]), str(end) if end < len(shown) else None)
+        page = tuple(reading(m) for m in shown[start:end])
+        return WindowPage(page, str(end) if end < len(shown) else None, ahead_ms)
 
 
 def locator(message: Sent) -> Locator:

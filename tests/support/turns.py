@@ -279,6 +279,7 @@ class World:
             self.reader,
             self.telling(),
             owner,
+            self.ids,
         )
 
     async def accept(self, event: Any, body: str = "{}") -> Acceptance:

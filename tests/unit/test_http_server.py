@@ -445,6 +445,13 @@ async def test_the_clock_is_doubted_for_an_hour() -> None:
     assert (await check()).level is Level.OK
 
 
+@pytest.mark.parametrize(
+    ("skew", "level"), [(None, Level.OK), (60_000, Level.OK), (61_000, Level.WARNING), (-61_000, Level.WARNING)]
+)
+async def test_a_clock_that_differs_from_larks_is_doubted(skew: int | None, level: Level) -> None:
+    assert (await clock_check(lambda: None, ManualClock(), lambda: skew)()).level is level
+
+
 async def test_metrics_want_the_operator_and_name_routes_not_paths() -> None:
     metrics = Metrics()
     operator, _ = guarded(ManualClock())

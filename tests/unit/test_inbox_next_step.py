@@ -13,9 +13,13 @@ from manager.decisions.turn import TurnState
 from manager.decisions.work import Work
 from returns.delivery import Error, State
 
+NOTICES = [State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE, State.RETRY_PENDING]
+
 EVERY = [
     Situation(*values)
-    for values in itertools.product(Assignment, Assessment, Work, [None, *State], [None, *Error], [None, *TurnState])
+    for values in itertools.product(
+        Assignment, Assessment, Work, [None, *State], [None, *Error], [None, *TurnState], [None, *NOTICES]
+    )
 ]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from email.utils import formatdate
 
 import httpx
 import pytest
 
+from providers.lark.answers import read_answer
 from providers.lark.delivery import LarkDelivery
 from returns.ids import ChatId, MessageId, Millis, ThreadId
 from returns.ports import (
@@ -64,6 +66,43 @@ async def window(
     lark.get(MESSAGES_URL).mock(return_value=answer)
     async with opened(lark) as client:
         return await LarkDelivery(client).list_window(route, Millis(since), cursor)
+
+
+def dated(ahead_ms: int, *items: dict[str, object]) -> httpx.Response:
+    """A page as Lark gives it while our clock is so much ahead of its own."""
+    date = formatdate((START - ahead_ms) / 1000, usegmt=True)
+    return httpx.Response(200, json={"code": 0, "data": {"items": items, "has_more": False}}, headers={"Date": date})
+
+
+async def test_a_window_begins_earlier_once_our_clock_was_seen_ahead(lark: Answering) -> None:
+    old = message(create_time=str(START - 3_600_000))
+    route = lark.get(MESSAGES_URL).mock(return_value=dated(3_600_000, old))
+    async with opened(lark) as client:
+        delivery = LarkDelivery(client)
+        assert await delivery.list_window(IN_CHAT, START, None) == Unreachable()  # it began too late
+        assert client.skew_ms() == 3_600_000
+        page = await delivery.list_window(IN_CHAT, START, None)
+        assert isinstance(page, WindowPage)
+        assert ([each.sent_at for each in page.readings], page.ahead_ms) == ([START - 3_600_000], 3_600_000)
+        route.mock(return_value=dated(0))  # the clock was set right: what was noted before is still by the other one
+        assert await delivery.list_window(IN_CHAT, START, None) == WindowPage((), None, 3_600_000)
+        assert client.skew_ms() == 0
+    starts = [call.request.url.params["start_time"] for call in route.calls]
+    assert starts == [str(START // 1000), *[str((START - 3_600_000) // 1000)] * 2]
+
+
+@pytest.mark.parametrize("ahead_ms", [-3_600_000, 0, 60_000, 30 * 86_400_000])
+async def test_a_date_that_says_little_moves_no_window(lark: Answering, ahead_ms: int) -> None:
+    route = lark.get(MESSAGES_URL).mock(return_value=dated(ahead_ms))
+    async with opened(lark) as client:
+        for _ in range(2):
+            assert await LarkDelivery(client).list_window(IN_CHAT, START, None) == WindowPage((), None)
+    assert {call.request.url.params["start_time"] for call in route.calls} == {str(START // 1000)}
+
+
+@pytest.mark.parametrize("date", [None, "", "yesterday", "Mon, 99 Nov 2026 00:00:00 GMT"])
+async def test_a_date_that_cannot_be_read_says_nothing(date: str | None) -> None:
+    assert read_answer(200, {} if date is None else {"date": date}, b"{}").dated is None
 
 
 def changed(**changes: object) -> httpx.Response:

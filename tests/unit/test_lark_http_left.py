@@ -13,7 +13,9 @@ from providers.lark import http as http_module
 from providers.lark.answers import Answer, NoAnswer
 from providers.lark.config import LarkApp
 from providers.lark.http import Http, trust
-from returns.ids import AppName
+from providers.lark.outcomes import Endpoint, send_outcome
+from returns.ids import AppName, ChatId
+from returns.ports import Refusal, Refused
 from tests.support.lark import Names
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -228,6 +230,24 @@ async def test_a_kept_connection_that_ends_under_a_request_may_have_carried_it_a
         assert isinstance(await http.exchange("POST", "/x", {}, BODY, {}), Answer)
         assert left(await http.exchange("POST", "/x", {}, BODY, {})) is True
     assert len(requests) == 2
+
+
+async def test_what_may_not_leave_any_more_when_it_is_connected_is_never_left() -> None:
+    heard_first: list[bytes] = []
+    asked: list[bool] = []
+
+    over = asyncio.Event()
+
+    async def listen(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        heard_first.append(await reader.read(1))
+        over.set()
+
+    async with server(listen) as names, Http(app(), 1.0, trust([app()]), names) as http:
+        outcome = await http.exchange("POST", "/x", {}, BODY, {}, lambda: bool(asked.append(False)))
+        assert left(outcome) is False
+        await asyncio.wait_for(over.wait(), 5)
+        assert send_outcome(Endpoint.REPLY, outcome, ChatId("oc_1")) == Refused(Refusal.OFFLINE)
+    assert (asked, heard_first) == ([False], [b""])
 
 
 async def test_who_is_trusted() -> None:

@@ -135,7 +135,8 @@ async def test_what_was_forwarded_is_read_too(lark: Answering) -> None:
     [
         (ok(items=[message(deleted=True)]), Gone.RECALLED),
         (refused(230011), Gone.RECALLED),
-        (refused(230110), Gone.MISSING),
+        (refused(230110), Gone.RECALLED),
+        (refused(99992354), Gone.MISSING),
         (refused(230002), Gone.NOT_PERMITTED),
         (httpx.Response(502, text="<html>"), Gone.UNREACHABLE),
         (ok(items=[]), Gone.UNREACHABLE),

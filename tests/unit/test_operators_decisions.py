@@ -86,17 +86,31 @@ def test_reasons_notes_and_names_are_bounded_and_printable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "work", "needs", "expected"),
+    ("status", "notice", "work", "needs", "expected"),
     [
-        ("delivered", "resolved", False, {"note", "reveal"}),
-        ("absent", "open", False, {"note", "reveal", "cancel"}),
-        ("explicit_unverified", "resolved", True, {"note", "reveal", "verify", "found", "resend", "cancel", "snooze"}),
-        ("undeliverable", "declined", True, {"note", "reveal", "resend", "cancel", "snooze"}),
-        ("explicit_unverified", "cancelled", False, {"note", "reveal", "verify", "found"}),
+        ("delivered", None, "resolved", False, {"note", "reveal"}),
+        ("delivered", "explicit_unverified", "resolved", False, {"note", "reveal"}),
+        ("absent", None, "open", False, {"note", "reveal", "cancel"}),
+        ("absent", "explicit_unverified", "open", False, {"note", "reveal", "verify", "found", "resend", "cancel"}),
+        ("absent", "undeliverable", "open", False, {"note", "reveal", "resend", "cancel"}),
+        ("absent", "retry_pending", "open", False, {"note", "reveal", "cancel"}),
+        (
+            "explicit_unverified",
+            None,
+            "resolved",
+            True,
+            {"note", "reveal", "verify", "found", "resend", "cancel", "snooze"},
+        ),
+        ("undeliverable", None, "declined", True, {"note", "reveal", "resend", "cancel", "snooze"}),
+        ("explicit_unverified", None, "cancelled", False, {"note", "reveal", "verify", "found"}),
     ],
 )
-def test_a_page_offers_what_would_not_be_refused(status: str, work: str, needs: bool, expected: set[str]) -> None:
-    assert possible({"delivery": {"status": status}, "work": work, "needs_operator": needs}) == expected
+def test_a_page_offers_what_would_not_be_refused(
+    status: str, notice: str | None, work: str, needs: bool, expected: set[str]
+) -> None:
+    told = None if notice is None else {"status": notice, "error": None}
+    item = {"delivery": {"status": status}, "notice": told, "work": work, "needs_operator": needs}
+    assert possible(item) == expected
 
 
 def test_an_answer_of_several_parts_is_told_as_one() -> None:

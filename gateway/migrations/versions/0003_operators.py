@@ -50,3 +50,14 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["part_id"], ["parts.part_id"]),
         sa.PrimaryKeyConstraint("part_id", "number"),
     )
+    op.create_table(
+        "part_locators_disproved",
+        sa.Column("part_id", sa.String(length=40), nullable=False),
+        sa.Column("message_id", sa.String(length=120), nullable=False),
+        sa.Column("chat_id", sa.String(length=120), nullable=False),
+        sa.Column("thread_id", sa.String(length=120), nullable=True),
+        sa.Column("source", sa.String(length=12), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["part_id"], ["parts.part_id"]),
+        sa.PrimaryKeyConstraint("part_id", "message_id"),
+    )

@@ -1,0 +1,67 @@
+"""What a part repeats: the same part of the returns that its own one replaces, whose messages may turn up late."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, cast
+
+from sqlalchemy import Connection, bindparam, select
+
+from returns.decisions.answering import kept_of_replaced
+from returns.delivery import Event, State
+from returns.ids import Millis, ReturnId
+from returns.ledger.moves import move, release_next
+from returns.ledger.parts import Part
+from returns.ledger.prepared import Prepared
+from returns.ledger.tables import part_locators, parts, returns
+
+_RETURN: Final = Prepared(
+    select(returns.c.parts, returns.c.replaces).where(returns.c.return_id == bindparam("return_id"))
+)
+_PART: Final = Prepared(
+    select(parts.c.state, part_locators.c.message_id)
+    .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
+    .where(parts.c.return_id == bindparam("return_id"), parts.c.position == bindparam("position"))
+)
+
+
+class Earlier(Enum):
+    """How what a part repeats stands now."""
+
+    NONE = "none"
+    """It repeats nothing, or nothing of it is known to be there."""
+    BEING_READ = "being_read"
+    """A message of it is known, and is read next: that tells."""
+    DELIVERED = "delivered"
+    """It is there."""
+
+
+def earlier(connection: Connection, part: Part) -> Earlier:
+    """How the same part of the returns that the part's own one replaces, one after the other, stands now.
+
+    Call it under the lock of the part's chat (``locking``): then it stays so until the transaction ends.
+    """
+    found, position = Earlier.NONE, part.position
+    if part.replaces is None:
+        return found
+    later = _RETURN.only(connection, {"return_id": part.return_id})
+    while later["replaces"] is not None:
+        replaced = ReturnId(cast("str", later["replaces"]))
+        of_replaced = _RETURN.only(connection, {"return_id": replaced})
+        position += kept_of_replaced(cast("int", of_replaced["parts"]), cast("int", later["parts"]))
+        row = _PART.first(connection, {"return_id": replaced, "position": position})
+        state = None if row is None else State(row["state"])
+        if state is State.DELIVERED:
+            return Earlier.DELIVERED
+        if row is not None and state is State.VERIFICATION_REQUIRED and row["message_id"] is not None:
+            found = Earlier.BEING_READ
+        later = of_replaced
+    return found
+
+
+def supersede_repeating(connection: Connection, part: Part, now: Millis) -> bool:
+    """Send nothing of a part that repeats what is delivered, and go on with the part behind it."""
+    if not move(connection, part, Event.SUPERSEDED, now):
+        return False
+    release_next(connection, part, now)
+    return True
