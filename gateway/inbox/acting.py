@@ -61,7 +61,7 @@ class Asked:
     as_json: bool
 
 
-OTHER_VERSION = "The database has not the tables of this version of lark-steward: start `lark-steward serve` once. Nothing was done."
+OTHER_VERSION = "The database is of another version: start `lark-steward serve` once. Nothing was done."
 
 
 @dataclass(frozen=True, slots=True)

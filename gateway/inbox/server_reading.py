@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Final, LiteralString, cast
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from psycopg.errors import UndefinedColumn, UndefinedTable
 from psycopg.rows import dict_row
 
@@ -19,7 +20,12 @@ from gateway.settings_database import PostgresServer
 
 CONNECT_TIMEOUT_S: Final = 5
 STATEMENT_TIMEOUT_MS: Final = 15_000
-LIVENESS: Final = {"keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
+LIVENESS: Final[Mapping[str, int]] = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
 """A server that has vanished is noticed: seconds, and the last one in ms."""
 PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
 
@@ -34,7 +40,7 @@ class InboxUnavailable(NoInbox):
 def reading(server: PostgresServer) -> Generator[Ask]:
     """Ask one consistent state of the server's database. Raises ``NoInbox`` or ``InboxUnavailable``."""
     try:
-        with psycopg.connect(server.url, connect_timeout=CONNECT_TIMEOUT_S, **LIVENESS) as connection:
+        with psycopg.connect(make_conninfo(server.url, connect_timeout=CONNECT_TIMEOUT_S, **LIVENESS)) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             connection.execute("SELECT set_config('statement_timeout', %s, true)", (str(STATEMENT_TIMEOUT_MS),))
