@@ -48,13 +48,13 @@ def item(row: Row, *, chinese: bool = False) -> Json:
         "assessment": row["assessment"],
         "work": row["work"],
         "delivery": delivery(row),
-        "notice": notice(row),
         "needs_operator": bool(row["needs_operator"]) and row["work"] != Work.CANCELLED.value,
         "next": say(next_step(situation(row)), receiver, chinese=chinese),
         "revision": row["revision"],
         "late": bool(row["late"]),
         "parent": row["parent_id"],
         "snoozed_until": moment(row["snoozed_until"]),
+        "notice": notice(row),
     }
 
 

@@ -175,7 +175,7 @@ def sends_parts_before_the_one_ahead_is_proved() -> AbstractContextManager[objec
     def follow(connection: Any, part: Any, target: State, now: Millis) -> None:
         real(connection, part, target, now)
         if target is State.VERIFICATION_REQUIRED:
-            moves._release_next(connection, part, now)
+            moves.release_next(connection, part, now)
 
     return patch.object(moves, "_follow", follow)
 
