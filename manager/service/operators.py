@@ -32,7 +32,7 @@ from manager.ledger.requests import RequestView
 from manager.service import cancelling
 from manager.service.operators_facts import Detail, note_act, standing
 from manager.service.operators_taking import Carried, Taking, kind_of
-from returns.delivery import State
+from returns.delivery import SETTLED, State
 from returns.ids import Millis, ReturnId, SubjectId
 from returns.ledger import notices
 from returns.ledger import operators as deliveries
@@ -86,9 +86,13 @@ class Operators:
         step = after_look(part.state if part else None, part.error if part else None)
         if command.kind is Kind.RESEND:
             return self._finish_resend(connection, command, view, part, step, now)
-        if part is not None and part.state is State.VERIFICATION_REQUIRED:
-            return None
-        return _close(connection, command, view, Outcome.PROVED if part is None else Outcome.UNPROVED, now)
+        if part is not None:
+            waits = part.state is State.VERIFICATION_REQUIRED
+            return None if waits else _close(connection, command, view, Outcome.UNPROVED, now)
+        if answer.status not in SETTLED:
+            return None  # what was looked for is proved, and the parts behind it are on their way
+        outcome = Outcome.PROVED if answer.status is State.DELIVERED else Outcome.CHANGED
+        return _close(connection, command, view, outcome, now)
 
     def _send_anew(self, connection: Connection, part: Part, who: str, reason: str, now: Millis) -> Outcome:
         """Send the rest of an answer by a new return, if that may be told now."""

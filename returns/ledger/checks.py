@@ -166,6 +166,8 @@ def conclude_reading(connection: Connection, check: Check, event: Event, now: Mi
     told = Told(Fact.READ_BACK, {"outcome": event.value})
     changes: dict[str, object] = {"failures": 0}
     if event is Event.PROVED:
+        if check.source is not Source.DIRECT:
+            candidates.forget(connection, part.part_id)
         changes |= {"verification": verification_by(check.source).value, "delivered_at": now}
     return move(connection, part, event, now, changes=changes, told=told)
 
@@ -202,9 +204,11 @@ def conclude_search(connection: Connection, check: Check, found: Found, now: Mil
             told = Told(Fact.SEARCHED, {"outcome": "several", "candidates": count})
             return move(connection, part, Event.AMBIGUOUS, now, told=told)
         case OnlyRecalled() if settled:
+            candidates.forget(connection, part.part_id)
             told = Told(Fact.SEARCHED, {"outcome": "only_recalled"})
             return move(connection, part, Event.RECALLED, now, told=told)
         case Nothing() if settled:
+            candidates.forget(connection, part.part_id)
             return move(connection, part, Event.NO_MATCH, now, told=Told(Fact.SEARCHED, {"outcome": "none"}))
         case Several() | OnlyRecalled() | Nothing():
             return _too_early(connection, part, check, now, policy)

@@ -243,6 +243,27 @@ async def test_candidates_are_numbered_and_one_of_them_is_found(tmp_path: Path) 
         assert part.state == "delivered"
 
 
+async def test_candidates_that_a_later_look_does_not_see_are_forgotten(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        request = await several(home)
+        for message in home.provider.messages:
+            message.deleted = True
+        assert await home.outcome(await home.act(request, Verify())) == "unproved"
+        assert (await home.answer(request)).error == "no_match_found"
+        assert (await home.shown(request))["candidates"] == []
+        assert await home.refused(request, Found("1")) == "no_such_candidate"
+
+
+async def test_one_part_that_is_proved_is_not_yet_the_answer(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        request = await unproved(home, "one", "two")
+        home.provider.say(route(reply_to=f"om_q{request}"), text("one"))
+        home.provider.faults.append(Unknown("timeout"))
+        assert await home.outcome(await home.act(request, Verify())) == "unproved"
+        row = await home.answer(request)
+        assert (row.status, row.delivered_parts) == ("explicit_unverified", 1)
+
+
 async def test_a_wrong_message_ends_as_mismatch_and_is_corrected(tmp_path: Path) -> None:
     async with desk(tmp_path) as home:
         request = await several(home)
