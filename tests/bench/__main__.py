@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from tests.bench import answers, bench_storage, commands, delivering, events, pruning, recovery, sends, sizes
+from tests.bench import answers, bench_storage, commands, delivering, events, limits, pruning, recovery, sends, sizes
 from tests.bench.report import Figure, write
 
 MEASURES: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
@@ -19,6 +19,7 @@ MEASURES: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
     "sends": sends.measure,
     "parts": delivering.parts_a_second,
     "reconciliations": delivering.reconciliations,
+    "limits": limits.measure,
     "first byte": delivering.first_byte,
     "recovery": recovery.measure,
     "pruning": pruning.measure,
