@@ -37,7 +37,12 @@ class ActingPages:
 
     def routes(self) -> list[web.RouteDef]:
         """What to serve."""
-        return [web.post("/inbox/{id}/{act}", self.act)]
+        return [web.post("/inbox/{id}/{act}", self.act), web.get("/inbox/{id}/{act}", self.again)]
+
+    async def again(self, request: web.Request) -> web.Response:
+        """The address that a refused form leaves behind, opened once more: the request's page."""
+        location = f"/inbox/{quote(request.match_info['id'], safe='')}"
+        return web.Response(status=303, headers={"Location": location, "Cache-Control": "no-store"})
 
     async def act(self, request: web.Request) -> web.Response:
         """Carry out what the form says."""

@@ -7,11 +7,17 @@ from collections.abc import Mapping
 from manager.decisions.operators import Kind, Outcome
 
 WAITING: Mapping[Kind, tuple[str, str]] = {
-    Kind.VERIFY: ("The chat is read for it now; nothing is sent.", "正在读聊天记录查找，不会发送任何内容。"),
-    Kind.FOUND: ("That message is read now.", "正在读取那条消息。"),
+    Kind.VERIFY: (
+        "It is stored: a gateway reads the chat for it, and sends nothing. `show` tells what came of it.",
+        "已存下：由网关读聊天记录查找，不会发送任何内容。结果见 `show`。",
+    ),
+    Kind.FOUND: (
+        "It is stored: a gateway reads that message. `show` tells what came of it.",
+        "已存下：由网关读取那条消息。结果见 `show`。",
+    ),
     Kind.RESEND: (
-        "The chat is read first; only if the answer is not there, it is sent anew.",
-        "先读聊天记录；只有确实没有，才会重新发送。",
+        "It is stored: a gateway reads the chat first, and sends it anew only if it is not there (see --wait, show).",
+        "已存下：网关先读聊天记录，只有确实没有，才会重新发送。结果见 --wait、show。",
     ),
 }
 """While it is not known what was read."""

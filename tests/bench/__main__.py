@@ -40,8 +40,8 @@ async def main(names: list[str]) -> None:
         for figure in measured:
             print(f"  {figure}", flush=True)
         figures += measured
-    if not names:
-        write(figures)
+        if not names:
+            write(figures)
 
 
 if __name__ == "__main__":
