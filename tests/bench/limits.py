@@ -60,8 +60,8 @@ def _outage() -> list[Figure]:
             "a search and a readback each",
             2,
             each / 2,
-            f"≤ {CLOSTS_AIM:g}",
-            each / 2 <= CLOSTS_AIM,
+            f"≤ {CALLS_AIM:g}",
+            each / 2 <= CALLS_AIM,
         ),
         Figure(f"seconds (virtual) until they are proved, at the limits, no send: {of_them}", took, "s"),
     ]
