@@ -105,7 +105,8 @@ class ActingApi:
         self, connection: Connection, request_id: RequestId, kind: Kind, act: Act, who: str, now: Millis
     ) -> Reply:
         try:
-            carried = self._acting.carry_out(connection, request_id, act, who, now)
+            with connection.begin_nested():  # what is refused has moved nothing, but its key is kept
+                carried = self._acting.carry_out(connection, request_id, act, who, now)
         except OperatorRefused as refused:
             error = {"code": refused.code, "message": refused.message, "field": refused.field}
             return Reply(STATUS.get(refused.refusal, 409), json.dumps({"error": error}))

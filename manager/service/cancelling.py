@@ -47,18 +47,32 @@ def cancel(connection: Connection, view: RequestView, reason: str, now: Millis) 
 
 def finish(connection: Connection, request_id: RequestId, due_at: Millis | None, now: Millis) -> bool:
     """Cancel what was asked to be cancelled and whose deadline is over; whether nothing of it is open any more."""
-    open_ones: list[RequestView] = []
-    for each in (request_id, *operators.open_descendants(connection, request_id)):
-        view = requests.current(connection, each, lock=True)
-        if view is None or view.newest.work is not Work.OPEN:
-            continue
-        if requests.cancel_requested(connection, each, view.revision):
-            open_ones.append(view)
+    open_ones = _asked_for(connection, request_id, lock=True)
     if due_at is None or now < due_at:
         return not open_ones
     for view in open_ones:
         requests.acknowledge_cancel(connection, view.newest, now, by=BY_DEADLINE)
     return True
+
+
+def is_over(connection: Connection, request_id: RequestId, due_at: Millis | None, now: Millis) -> bool:
+    """Whether ``finish`` would find nothing more to wait for."""
+    return (due_at is not None and now >= due_at) or not _asked_for(connection, request_id, lock=False)
+
+
+def _asked_for(connection: Connection, request_id: RequestId, *, lock: bool) -> list[RequestView]:
+    """The request and those under it that were asked to be cancelled and are open still."""
+    views = [
+        requests.current(connection, each, lock=lock)
+        for each in (request_id, *operators.open_descendants(connection, request_id))
+    ]
+    return [
+        view
+        for view in views
+        if view is not None
+        and view.newest.work is Work.OPEN
+        and requests.cancel_requested(connection, view.request_id, view.revision)
+    ]
 
 
 def _can_be_cancelled(connection: Connection, view: RequestView) -> bool:

@@ -9,6 +9,7 @@ transaction.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import assert_never
 
 from sqlalchemy import Connection
@@ -66,7 +67,11 @@ class Operators:
         def send_anew(part: Part, reason: str) -> Outcome:
             return self._send_anew(connection, part, name, reason, now)
 
-        taking = Taking(connection, view, answer, kind_of(act), name, now, self._new_id, send_anew)
+        def stands() -> str:
+            newest = requests.current(connection, request_id)
+            return "" if newest is None else standing(newest, told_of(connection, newest))
+
+        taking = Taking(connection, view, answer, kind_of(act), name, now, self._new_id, send_anew, stands)
         return taking.carry_out(act, self._give_up_after_ms)
 
     def finish(self, connection: Connection, command: Command, now: Millis) -> Outcome | None:
@@ -77,22 +82,26 @@ class Operators:
         if command.kind is Kind.CANCEL:
             over = cancelling.finish(connection, command.request_id, command.due_at, now)
             return _close(connection, command, view, Outcome.CANCELLED, now) if over else None
-        subject = SubjectId(command.request_id)
-        lock_chats_of(connection, subject)
-        answer = told_of(connection, view, command.return_id)
-        if answer is None or answer.return_id != command.return_id:
+        lock_chats_of(connection, SubjectId(command.request_id))
+        found = _look(connection, command, view)
+        if found is None:
             return _close(connection, command, view, Outcome.CHANGED, now)
-        part = deliveries.unproved(connection, answer)
-        step = after_look(part.state if part else None, part.error if part else None)
+        if not found.is_over(command.kind, view):
+            return None
         if command.kind is Kind.RESEND:
-            return self._finish_resend(connection, command, view, part, step, now)
-        if part is not None:
-            waits = part.state is State.VERIFICATION_REQUIRED
-            return None if waits else _close(connection, command, view, Outcome.UNPROVED, now)
-        if answer.status not in SETTLED:
-            return None  # what was looked for is proved, and the parts behind it are on their way
-        outcome = Outcome.PROVED if answer.status is State.DELIVERED else Outcome.CHANGED
+            return self._finish_resend(connection, command, view, found.part, found.step, now)
+        if found.part is not None:
+            return _close(connection, command, view, Outcome.UNPROVED, now)
+        outcome = Outcome.PROVED if found.answer.status is State.DELIVERED else Outcome.CHANGED
         return _close(connection, command, view, outcome, now)
+
+    def is_ready(self, connection: Connection, command: Command, now: Millis) -> bool:
+        """Whether ``finish`` would end the command now, as far as reading without any lock can tell."""
+        if command.kind is Kind.CANCEL:
+            return cancelling.is_over(connection, command.request_id, command.due_at, now)
+        view = requests.current(connection, command.request_id)
+        found = None if view is None else _look(connection, command, view)
+        return view is None or found is None or found.is_over(command.kind, view)
 
     def _send_anew(self, connection: Connection, part: Part, who: str, reason: str, now: Millis) -> Outcome:
         """Send the rest of an answer by a new return, if that may be told now."""
@@ -112,8 +121,6 @@ class Operators:
     ) -> Outcome | None:
         if view.newest.work is Work.CANCELLED:
             return _close(connection, command, view, Outcome.CANCELLED, now)
-        if step is Step.WAIT:
-            return None
         if part is None or step is Step.SETTLED:
             return _close(connection, command, view, Outcome.PROVED, now)
         match step:
@@ -130,9 +137,38 @@ class Operators:
                 outcome = Outcome.AMBIGUOUS
             case Step.FORBIDDEN:
                 outcome = Outcome.FORBIDDEN
+            case Step.WAIT:
+                return None
             case _:
                 assert_never(step)
         return _close(connection, command, view, outcome, now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """How far the look stands that a command waits for."""
+
+    answer: AnswerNow
+    part: Part | None
+    """The first one that is not proved; None where all that was looked for is."""
+    step: Step
+
+    def is_over(self, kind: Kind, view: RequestView) -> bool:
+        """Whether there is nothing more to wait for."""
+        if kind is Kind.RESEND:
+            return view.newest.work is Work.CANCELLED or self.step is not Step.WAIT
+        if self.part is not None:
+            return self.part.state is not State.VERIFICATION_REQUIRED
+        return self.answer.status in SETTLED  # the parts behind what is proved may be on their way
+
+
+def _look(connection: Connection, command: Command, view: RequestView) -> _Looked | None:
+    """None where another answer took the place of the one that the command is for."""
+    answer = told_of(connection, view, command.return_id)
+    if answer is None or answer.return_id != command.return_id:
+        return None
+    part = deliveries.unproved(connection, answer)
+    return _Looked(answer, part, after_look(part.state if part else None, part.error if part else None))
 
 
 def told_of(connection: Connection, view: RequestView, return_id: ReturnId | None = None) -> AnswerNow | None:

@@ -88,6 +88,8 @@ class Taking:
     new_id: Callable[[str], str]
     send_anew: Callable[[Part, str], Outcome]
     """Sends the rest of an answer by a new return, for the reason that is given."""
+    stands: Callable[[], str]
+    """What it stands at by now."""
 
     def carry_out(self, act: Act, give_up_after_ms: int) -> Carried:
         """Begin the act. Raises ``OperatorRefused``: nothing moved."""
@@ -210,6 +212,7 @@ class Taking:
         raise OperatorRefused(Refusal.INVALID, "Give a message id, or the number of a candidate.", "ref")
 
     def _note(self, outcome: Outcome | None, detail: Detail) -> None:
+        after: Detail = {} if outcome is None else {"after": self.stands()}
         note_act(
             self.connection,
             self.view,
@@ -217,7 +220,7 @@ class Taking:
             self.who,
             standing(self.view, self.answer),
             outcome,
-            detail,
+            {**detail, **after},
             self.now,
         )
 

@@ -50,10 +50,10 @@ class OperatorsWorker:
         after = waiting = finished = 0
         try:
             while True:
-                batch = await self._transactions.read(lambda each, after=after: operators.waiting(each, BATCH, after))
-                for command in batch:
+                batch = await self._transactions.read(lambda each, after=after: self._look(each, after))
+                for command, ready in batch:
                     after = command.seq
-                    over = await self._finish(command)
+                    over = ready and await self._finish(command)
                     finished += over
                     waiting += not over
                 if len(batch) < BATCH:
@@ -61,6 +61,12 @@ class OperatorsWorker:
         except StorageUnavailable:
             _log.warning("operators' commands wait for the database")
             return 1, 0
+
+    def _look(self, connection: Connection, after: int) -> list[tuple[Command, bool]]:
+        """Commands that wait, and whether each may be over: what only waits costs no transaction that writes."""
+        now = self._clock.now()
+        batch = operators.waiting(connection, BATCH, after)
+        return [(command, self._acting.is_ready(connection, command, now)) for command in batch]
 
     async def _finish(self, command: Command) -> bool:
         now = self._clock.now()

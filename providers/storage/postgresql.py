@@ -8,14 +8,13 @@ time is told so, and then nothing of the closure is kept, unless COMMIT was alre
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from types import TracebackType
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 
-from providers.storage.bells import Bell, Bells
-from providers.storage.jobs import Job, Work
+from providers.storage.jobs import Job
+from providers.storage.loop_side import LoopSide, nothing
 from providers.storage.postgresql_desk import GRACE_S
 from providers.storage.postgresql_errors import SILENT
 from providers.storage.postgresql_listening import Listener
@@ -25,9 +24,6 @@ from returns.ports import CommitUnknown, StorageUnavailable
 
 T = TypeVar("T")
 
-WAITING: Final = 10_000
-"""The most closures that may wait; more are refused at once, so that memory stays bounded."""
-
 AFTER_S: Final = 0.03
 """How much later than the gateway that committed the others hear of it."""
 
@@ -35,7 +31,7 @@ PATIENCE_S: Final = 2.0
 """How long a caller waits for a database that does not answer: an event must be answered within 2.5 s."""
 
 
-class PostgresTransactions:
+class PostgresTransactions(LoopSide):
     """``async with PostgresTransactions(url) as transactions``. All its methods belong to the loop that entered it.
 
     Entering connects and raises ``StorageUnavailable`` where that fails; leaving finishes what was submitted and ends
@@ -43,30 +39,10 @@ class PostgresTransactions:
     """
 
     def __init__(self, url: str, *, patience_s: float = PATIENCE_S) -> None:
-        self._bells = Bells()
+        super().__init__()
         self._patience_s = patience_s
-        self._workers = Workers(url, self._settle, patience_s)
+        self._workers = Workers(url, self.settle, patience_s)
         self._listener = Listener(url, self._ring, self._ring_all, self._workers.owns)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._open = False
-
-    async def __aenter__(self) -> PostgresTransactions:
-        self._loop = asyncio.get_running_loop()
-        self._open = True
-        self._workers.start()
-        self._listener.start()
-        try:
-            await self.run(_nothing)
-            await asyncio.to_thread(self._listener.tried.wait)
-        except BaseException:
-            await self._close()
-            raise
-        return self
-
-    async def __aexit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        await self._close()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` in a writing transaction and return once it is durable.
@@ -80,15 +56,25 @@ class PostgresTransactions:
         """Run ``work`` on a connection that sees one consistent state and cannot write. Raises as ``run`` does."""
         return await self._do(work, reads=True)
 
-    def subscribe(self, topic: str) -> Bell:
-        """A wakeup for a topic, wherever it is announced; it ends with the last reference to it."""
-        return self._bells.add(topic)
+    async def begin(self) -> None:
+        """Start the threads and connect."""
+        self._workers.start()
+        self._listener.start()
+        await self.run(nothing)
+        await asyncio.to_thread(self._listener.tried.wait)
+
+    def end(self) -> None:
+        """Finish what was submitted."""
+        self._workers.stop()
+        self._listener.stop()
+
+    def join(self) -> None:
+        """Wait for the threads."""
+        self._workers.join()
+        self._listener.join()
 
     async def _do(self, work: Callable[[Connection], T], *, reads: bool) -> T:
-        if not self._open:
-            raise StorageUnavailable("the database is closed")
-        if self._workers.waiting >= WAITING:
-            raise StorageUnavailable("too many transactions wait for the database")
+        self.admit(self._workers.waiting)
         loop = asyncio.get_running_loop()
         job = Job(work, loop.create_future())
         ticket = self._workers.submit(job, reads=reads)
@@ -102,8 +88,8 @@ class PostgresTransactions:
         """Nobody has begun it in all that time; what has begun gets a moment more."""
         if self._workers.leave(ticket, running=False):
             ticket.job.refuse(StorageUnavailable(SILENT))
-        elif self._loop is not None:
-            self._loop.call_later(GRACE_S, self._too_late, ticket)
+        elif self.loop is not None:
+            self.loop.call_later(GRACE_S, self._too_late, ticket)
 
     def _too_late(self, ticket: Ticket) -> None:
         if self._workers.leave(ticket, running=True):
@@ -111,39 +97,15 @@ class PostgresTransactions:
         else:
             ticket.job.refuse(CommitUnknown("the database did not say in time what became of a COMMIT"))
 
-    def _settle(self, jobs: Sequence[Work], topics: frozenset[str]) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._settle_here, jobs, topics)
-
-    def _settle_here(self, jobs: Sequence[Work], topics: frozenset[str]) -> None:
-        for job in jobs:
-            job.settle()
-        self._bells.ring(topics)
-
     def _ring(self, topics: frozenset[str]) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._ring_later, topics)
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self._ring_later, topics)
 
     def _ring_later(self, topics: frozenset[str]) -> None:
         """Whoever committed goes first, so that not all gateways reach for the same."""
-        if self._loop is not None:
-            self._loop.call_later(AFTER_S, self._bells.ring, topics)
+        if self.loop is not None:
+            self.loop.call_later(AFTER_S, self.bells.ring, topics)
 
     def _ring_all(self) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._bells.ring_all)
-
-    async def _close(self) -> None:
-        self._open = False
-        self._workers.stop()
-        self._listener.stop()
-        await asyncio.to_thread(self._join)
-
-    def _join(self) -> None:
-        self._workers.join()
-        self._listener.join()
-
-
-def _nothing(connection: Connection) -> None:
-    """An empty transaction: opening is proved by committing one."""
-    connection.exec_driver_sql("SELECT 1")
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self.bells.ring_all)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from returns.decisions.policy import ReturnsPolicy
 from returns.ids import AppName
-from returns.ports import Api, Authority, Call, Clock, DeliveryProvider, Pacing, Permit, Transactions
+from returns.ports import Api, Authority, Call, Clock, DeliveryProvider, Pacing, Permit, Transactions, Wait
 
 Sleep = Callable[[float], Awaitable[None]]
 """Wait for so many seconds."""
@@ -45,14 +45,19 @@ class Tools:
     _waiting: dict[tuple[AppName, Api], asyncio.Lock] = field(default_factory=_queues)
 
     async def permit(self, call: Call) -> Permit:
-        """Wait for a permit; of those that wait for the same API of an app, only the first one asks."""
-        queue = self._waiting.setdefault((call.app, call.api), asyncio.Lock())
-        async with queue:
-            while True:
-                answer = (await self.pacing.take([call]))[0]
-                if isinstance(answer, Permit):
-                    return answer
-                await self.sleep(answer.ms / 1000)
+        """Wait for a permit; of the readings that wait for the same API of an app, only the first one asks.
+
+        A send may have to wait for its chat, and must not keep those into other chats waiting; it is alone there.
+        """
+        if call.chat is not None:
+            return await self._granted(call)
+        async with self._waiting.setdefault((call.app, call.api), asyncio.Lock()):
+            return await self._granted(call)
+
+    async def _granted(self, call: Call) -> Permit:
+        while isinstance(answer := (await self.pacing.take([call]))[0], Wait):
+            await self.sleep(answer.ms / 1000)
+        return answer
 
     @asynccontextmanager
     async def turn(self, call: Call, permit: Permit | None = None) -> AsyncGenerator[Turn]:

@@ -99,25 +99,53 @@ async def test_an_operator_says_which_message_it_is(tmp_path: Path) -> None:
         assert reply.message_id not in (await inbox(here, "show", request, "--json")).out
 
 
-async def test_killed_in_the_middle_of_a_resend(tmp_path: Path) -> None:
-    """Whenever the gateway dies, the command is taken up again, and one message comes of it."""
+@pytest.mark.parametrize("moment", ["hold_before", "hold_after"])
+async def test_killed_while_a_resend_looks(tmp_path: Path, moment: str) -> None:
+    """The command is taken up again, and one message comes of it."""
     async with world(tmp_path) as here:
-        for turn, delay_s in enumerate((0.0, 0.05)):
-            question, request = await unproved(here, f"where is Engine defined? ({turn})")
-            held = here.lark.fault("hold_before", "list")
-            assert (await inbox(here, "resend", request, "--reason", "not there")).code == 3
-            await here.lark.wait_held(held.fault_id)
-            here.lark.clear_faults()
-            await asyncio.sleep(delay_s)
-            await here.gateway.kill()
-            await here.gateway.start()
+        question, request = await unproved(here)
+        await killed_at(here, moment, "list", request, arrives=True)
+        await here.inbox_until(lambda found: found[0]["delivery"]["status"] == "delivered")
+        assert len(here.lark.replies(question)) == 1
 
-            def done(items: list[dict[str, Any]], request: str = request) -> bool:
-                (item,) = (each for each in items if each["request_id"] == request)
-                return item["delivery"]["status"] == "delivered"
 
-            await here.inbox_until(done)
-            assert len(here.lark.replies(question)) == 1
+@pytest.mark.parametrize(
+    ("moment", "arrives", "error", "then"),
+    [
+        ("hold_before", False, "no_match_found", ("resend", "--reason", "not there", "--wait")),
+        ("hold_before", True, "ambiguous_match", ("found", "1", "--wait")),
+        ("hold_after", True, "ambiguous_match", ("found", "1", "--wait")),
+    ],
+)
+async def test_killed_while_a_resend_sends(
+    tmp_path: Path, moment: str, error: str, then: tuple[str, ...], *, arrives: bool
+) -> None:
+    """It is not sent once more: where it did not arrive, it waits for the operator again; where it did, it could be the
+    first answer that came late, and the operator says so. One message comes of it."""
+    async with world(tmp_path) as here:
+        question, request = await unproved(here)
+        await killed_at(here, moment, "reply", request, arrives=arrives)
+        await here.inbox_until(
+            lambda found: (
+                (found[0]["delivery"]["status"], found[0]["delivery"]["error"]) == ("explicit_unverified", error)
+            )
+        )
+        assert len(here.lark.replies(question)) == arrives
+        command, *more = then
+        assert (await inbox(here, command, request, *more)).code == 0
+        await here.inbox_until(lambda found: found[0]["delivery"]["status"] == "delivered")
+        assert len(here.lark.replies(question)) == 1
+
+
+async def killed_at(here: World, moment: str, operation: str, request: str, *, arrives: bool) -> None:
+    """Kill the gateway while a resend's request is under way, let that end with or without effect, and start anew."""
+    held = here.lark.fault(moment, operation)
+    assert (await inbox(here, "resend", request, "--reason", "not there")).code == 3
+    await here.lark.wait_held(held.fault_id)
+    await here.gateway.kill()
+    here.lark.release(held, go_on=arrives)
+    here.lark.clear_faults()
+    await here.gateway.start()
 
 
 async def test_stored_while_no_gateway_runs_and_done_when_one_does(tmp_path: Path) -> None:

@@ -365,8 +365,7 @@ async def test_leaving_finishes_what_was_submitted_and_ends_the_threads(store: S
 async def test_too_many_waiting_are_refused_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async with store.open() as transactions:
         release, held = await hold(transactions)
-        monkeypatch.setattr("providers.storage.sqlite.WAITING", 3)
-        monkeypatch.setattr("providers.storage.postgresql.WAITING", 3)
+        monkeypatch.setattr("providers.storage.loop_side.WAITING", 3)
         waiting = [asyncio.ensure_future(transactions.run(add(number))) for number in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(StorageUnavailable, match="too many"):
@@ -418,10 +417,10 @@ async def test_what_was_announced_is_committed_when_it_rings(store: Store) -> No
 async def test_a_bell_that_nobody_holds_is_forgotten(store: Store) -> None:
     async with store.open() as transactions:
         bells = [transactions.subscribe("requests") for _ in range(5)]
-        assert len(transactions._bells._by_topic["requests"]) == 5
+        assert len(transactions.bells._by_topic["requests"]) == 5
         del bells
         gc.collect()
-        assert len(transactions._bells._by_topic["requests"]) == 0
+        assert len(transactions.bells._by_topic["requests"]) == 0
 
 
 async def test_opening_where_it_cannot_be_opened_is_said_and_leaves_no_thread(tmp_path: Path) -> None:

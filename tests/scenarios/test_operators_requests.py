@@ -198,6 +198,7 @@ async def test_notes_are_for_operators(tmp_path: Path) -> None:
                     "before": "open, absent",
                     "outcome": "noted",
                     "text": "asked in person\nthey are fine",
+                    "after": "open, absent",
                 },
             )
         ]

@@ -21,7 +21,7 @@ from returns.ids import AppName, ChatId, MessageId, Millis, PartId, ReturnId, Su
 from returns.ledger import leases
 from returns.ledger.operators import look_again
 from returns.ledger.outbox import ReturnKind, enqueue, new_return, supersede_unattempted
-from returns.ports import Route, Verdict
+from returns.ports import Route, StorageUnavailable, Verdict
 from returns.service import pump as pumping
 from returns.service.pump import Pump
 from returns.service.shared_pacing import SharedPacing
@@ -216,7 +216,7 @@ class History:
                 try:
                     await transactions.run(lambda c: leases.release_all(c, slot.clock.now()))
                     break
-                except Exception:  # noqa: BLE001 - a gateway that cannot start is started again
+                except StorageUnavailable:  # a gateway that cannot start is started again
                     await asyncio.sleep(1)
         await self.new_pump(transactions, provider, slot, life).run()
 
