@@ -73,7 +73,10 @@ class LarkCheck:
         finding = (
             Finding(Level.OK, "Lark answers for this app.")
             if known is not None
-            else Finding(Level.FAILED, "Lark does not answer for this app: check domain, app_id, app_secret, network.")
+            else Finding(
+                Level.FAILED,
+                "Lark does not answer for this app or refuses it: check domain, app_id, app_secret, network.",
+            )
         )
         self._found = (self._clock.now(), finding)
         return finding

@@ -49,7 +49,7 @@ def item(row: Row, *, chinese: bool = False) -> Json:
         "work": row["work"],
         "delivery": delivery(row),
         "needs_operator": bool(row["needs_operator"]) and row["work"] != Work.CANCELLED.value,
-        "next": say(next_step(situation(row)), receiver, chinese=chinese),
+        "next": say(next_step(situation(row)), str(row["request_id"]), receiver, chinese=chinese),
         "revision": row["revision"],
         "late": bool(row["late"]),
         "parent": row["parent_id"],
@@ -162,4 +162,6 @@ def _question(row: Row) -> object:
 
 
 def _detail(row: Row) -> Json:
-    return cast("Json", json.loads(str(row["detail"])))
+    """What a fact tells; the moment of a snooze is told as a moment."""
+    detail = cast("Json", json.loads(str(row["detail"])))
+    return {**detail, "until": moment(detail["until"])} if "until" in detail else detail

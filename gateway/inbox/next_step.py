@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import assert_never
+from typing import Final, assert_never
 
 from manager.decisions.assessment import Assessment
 from manager.decisions.assignment import Assignment
@@ -27,6 +29,12 @@ class Situation:
     """None for a request of one peer to another."""
     notice: State | None = None
     """Of the newest notice that is not proved, and with which nothing more happens by itself."""
+
+
+ARGUMENTS: Final[Mapping[str, str]] = {"verify": "", "found": " REF", "resend": " --reason …", "cancel": " --reason …"}
+"""What each command takes behind the request's id."""
+
+COMMAND: Final = re.compile(f"manager-inbox ({'|'.join(ARGUMENTS)})")
 
 
 class Next(Enum):
@@ -277,7 +285,12 @@ ENDS: dict[Error | None, Next] = {
 }
 
 
-def say(step: Next, receiver: str | None, *, chinese: bool = False) -> str:
-    """The sentence, with the peer's name in it."""
+def say(step: Next, request_id: str, receiver: str | None, *, chinese: bool = False) -> str:
+    """The sentence, with the peer's name in it, and each command with what it has to be given."""
     sentence = CHINESE[step] if chinese else step.value
-    return sentence.replace("{receiver}", receiver or ("对方" if chinese else "the receiver"))
+
+    def whole(command: re.Match[str]) -> str:
+        return f"{command[0]} {request_id}{ARGUMENTS[command[1]]}"
+
+    named = sentence.replace("{receiver}", receiver or ("对方" if chinese else "the receiver"))
+    return COMMAND.sub(whole, named)

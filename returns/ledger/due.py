@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast
 
-from sqlalchemy import Connection, Integer, Select, bindparam, func, select, update
+from sqlalchemy import Connection, Integer, Select, bindparam, exists, func, or_, select, update
 
 from returns.delivery import State
 from returns.ids import AppName, ChatKey, Millis, PartId, ThreadId
@@ -26,7 +26,7 @@ from returns.ledger.tables import parts, return_routes
 MOST_ROWS: Final = 1024
 """The most rows that one look at an app's lane reads."""
 
-MOST_BEHIND: Final = 128
+MOST_BEHIND: Final = 512
 """After so many parts that stand behind others, those are put back first."""
 
 MARGIN: Final = 8
@@ -35,22 +35,24 @@ MARGIN: Final = 8
 REFUSED_BACK_MS: Final = 5_000
 """For so long a part that was refused before, and stands behind another one now, is not looked at."""
 
-_FIRST_OF_CHAT: Final = Prepared(
-    select(parts.c.part_id)
-    .where(parts.c.lane == SEND, parts.c.chat_key == bindparam("chat"))
-    .order_by(parts.c.return_seq, parts.c.position)
+_others = parts.alias("others")
+_BEHIND: Final = or_(
+    select(_others.c.part_id)
+    .where(_others.c.lane == SEND, _others.c.chat_key == parts.c.chat_key)
+    .order_by(_others.c.return_seq, _others.c.position)
     .limit(1)
+    .scalar_subquery()
+    != parts.c.part_id,
+    exists().where(
+        _others.c.lane == SEND,
+        _others.c.chat_key == parts.c.chat_key,
+        _others.c.state == State.SENDING.value,
+        _others.c.part_id != parts.c.part_id,
+    ),
 )
-_UNDER_WAY: Final = Prepared(
-    select(parts.c.part_id)
-    .where(
-        parts.c.lane == SEND,
-        parts.c.chat_key == bindparam("chat"),
-        parts.c.state == State.SENDING.value,
-        parts.c.part_id != bindparam("part"),
-    )
-    .limit(1)
-)
+"""Whether another part of the send lane comes before this one of its chat, or is under way."""
+
+_IS_BEHIND: Final = Prepared(select(parts.c.part_id).where(parts.c.part_id == bindparam("part"), _BEHIND))
 _NEXT_APP: Final = Prepared(
     select(func.min(parts.c.app).label("app")).where(parts.c.lane == bindparam("lane"), parts.c.app > bindparam("app"))
 )
@@ -66,6 +68,7 @@ _PUT_BACK: Final = Prepared(
         parts.c.lane == SEND,
         parts.c.state == bindparam("of_state"),
         parts.c.due_at <= bindparam("now"),
+        _BEHIND,
     )
     .values(due_at=bindparam("until"))
 )
@@ -159,19 +162,19 @@ def _of_app(connection: Connection, asked: Asked, app: AppName, room: int, now: 
     limit = room + MARGIN
     while True:
         rows = _rows(connection, asked.lane, app, now, limit)
-        due, behind = _startable(connection, asked, rows, room)
+        due, behind = _startable(asked, rows, room)
         if len(due) == room or len(rows) < limit or limit >= MOST_ROWS or len(behind) >= MOST_BEHIND:
             return due, behind
         limit = min(limit * 4, MOST_ROWS)
 
 
-def _startable(connection: Connection, asked: Asked, rows: Sequence[Row], room: int) -> tuple[list[Due], list[Due]]:
+def _startable(asked: Asked, rows: Sequence[Row], room: int) -> tuple[list[Due], list[Due]]:
     found: list[Due] = []
     behind: list[Due] = []
     begun: set[object] = set()
     for row in rows:
         due = _due(row)
-        if asked.lane == SEND and not _lost(due) and _stands_behind(connection, due.chat_key, due.part_id):
+        if row.get("behind") and not _lost(due):
             behind.append(due)
             continue
         key = _taken_by(asked.lane, due)
@@ -187,14 +190,6 @@ def _startable(connection: Connection, asked: Asked, rows: Sequence[Row], room: 
 def _lost(due: Due) -> bool:
     """Whether it is an attempt that lost its holder: that stands behind nothing."""
     return due.state is State.SENDING
-
-
-def _stands_behind(connection: Connection, chat: ChatKey, part: PartId) -> bool:
-    """Whether another part of the send lane comes before this one of the chat, or is under way."""
-    first = _FIRST_OF_CHAT.first(connection, {"chat": chat})
-    if first is not None and first["part_id"] != part:
-        return True
-    return _UNDER_WAY.first(connection, {"chat": chat, "part": part}) is not None
 
 
 def _taken_by(lane: Lane, due: Due) -> object:
@@ -218,7 +213,9 @@ def statement(lane: Lane) -> Select[*tuple[object, ...]]:
         parts.c.due_at,
     ]
     query = select(*columns)
-    if lane == SEARCH:
+    if lane == SEND:
+        query = select(*columns, _BEHIND.label("behind"))
+    elif lane == SEARCH:
         query = select(*columns, return_routes.c.thread_id).join(
             return_routes, return_routes.c.return_id == parts.c.return_id
         )
@@ -254,7 +251,7 @@ def _due(row: Row) -> Due:
 
 def is_head(connection: Connection, part: Part) -> bool:
     """Whether no other part of the chat comes before this one of the send lane or is under way."""
-    return not _stands_behind(connection, part.chat_key, part.part_id)
+    return _IS_BEHIND.first(connection, {"part": part.part_id}) is None
 
 
 def put_back(connection: Connection, behind: Collection[Due], now: Millis, until: Millis) -> None:
@@ -265,11 +262,18 @@ def put_back(connection: Connection, behind: Collection[Due], now: Millis, until
     looked at again soon.
     """
     soon = min(now + REFUSED_BACK_MS, until)
-    for due in sorted(behind, key=lambda each: each.chat_key):  # all take the locks in one order
-        lock_chat(connection, due.chat_key)
-        if _stands_behind(connection, due.chat_key, due.part_id):
-            for state, later in ((State.QUEUED, until), (State.RETRY_PENDING, soon)):
-                _PUT_BACK.run(connection, {"part": due.part_id, "of_state": state.value, "now": now, "until": later})
+    for chat in sorted({due.chat_key for due in behind}):  # all take the locks in one order
+        lock_chat(connection, chat)
+    rows = [
+        {
+            "part": due.part_id,
+            "of_state": due.state.value,
+            "now": now,
+            "until": until if due.state is State.QUEUED else soon,
+        }
+        for due in behind
+    ]
+    _PUT_BACK.run_many(connection, rows)
 
 
 def pull_in(connection: Connection, now: Millis, longest_ms: int) -> int:

@@ -117,7 +117,7 @@ class Prepared:
             cursor.close()
 
     def run_many(self, connection: Connection, every: Sequence[Parameters]) -> int:
-        """Insert each of the rows; how many in all."""
+        """Insert each of the rows, or change something for each of them; how many in all."""
         _let_through(connection, change=True)
         return self.write(connection, every)
 

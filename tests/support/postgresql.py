@@ -324,11 +324,21 @@ def _usable(bin_: Path, user: pwd.struct_passwd | None) -> tuple[Path, list[str]
     for place in _places():
         copy = Path(tempfile.mkdtemp(prefix="steward-pg-bin-", dir=place))
         copy.chmod(0o755)
-        shutil.copytree(bin_.parent, copy / "pginstall", symlinks=True)
-        if _runs(copy / "pginstall" / "bin", user):
-            return copy / "pginstall" / "bin", [str(copy)]
+        copied = _copied(bin_.parent, copy)
+        if _runs(copied, user):
+            return copied, [str(copy)]
         shutil.rmtree(copy)
     raise NoServer(f"the server's user may run neither the programs in {bin_} nor a copy of them")
+
+
+def _copied(installed: Path, into: Path) -> Path:
+    """Copy a PostgreSQL, and the libraries that a wheel keeps beside its package; the folder with its programs."""
+    package = installed.parent
+    shutil.copytree(installed, into / package.name / installed.name, symlinks=True)
+    beside = package.with_name(f"{package.name}.libs")
+    if beside.is_dir():
+        shutil.copytree(beside, into / beside.name)
+    return into / package.name / installed.name / "bin"
 
 
 def _runs(bin_: Path, user: pwd.struct_passwd | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 
@@ -31,11 +32,28 @@ def test_every_step_is_said_in_both_languages() -> None:
     assert set(CHINESE) == set(Next)
     for step in Next:
         for chinese in (False, True):
-            said = say(step, "kim", chinese=chinese)
+            said = say(step, "r_1", "kim", chinese=chinese)
             assert said
             assert "{" not in said
             assert said[-1] in "。."
         assert ("{receiver}" in step.value) == ("{receiver}" in CHINESE[step])
+
+
+@pytest.mark.parametrize("chinese", [False, True])
+def test_a_command_is_said_whole(*, chinese: bool) -> None:
+    commands = {
+        command
+        for step in Next
+        for command in re.findall(
+            r"manager-inbox \w+(?: r_1)?(?: REF| --reason …)?", say(step, "r_1", None, chinese=chinese)
+        )
+    }
+    assert commands == {
+        "manager-inbox verify r_1",
+        "manager-inbox found r_1 REF",
+        "manager-inbox resend r_1 --reason …",
+        "manager-inbox cancel r_1 --reason …",
+    }
 
 
 def test_nothing_sounds_like_another_send_once_it_may_have_been_sent() -> None:
