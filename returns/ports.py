@@ -65,8 +65,8 @@ class Transactions(Protocol):
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` in a writing transaction and return once it is durable.
 
-        Raises what ``work`` raised (its effects are rolled back, those of others are not), or ``StorageUnavailable``.
-        ``work`` may be a ``Together``.
+        Raises what ``work`` raised (its effects are rolled back, those of others are not), or ``StorageUnavailable``;
+        of that kind ``CommitUnknown``, where it may be kept. ``work`` may be a ``Together``.
         """
         ...
 

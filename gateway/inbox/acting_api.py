@@ -18,6 +18,7 @@ from gateway.inbox.asking import asking
 from gateway.inbox.items import Json
 from gateway.inbox.path_ids import may_be_request
 from gateway.inbox.reading import candidates, get_item
+from gateway.inbox.unknown import unknown_request
 from manager.decisions.operators import Act, Kind, OperatorRefused, Refusal
 from manager.ids import RequestId
 from manager.ledger import idempotency
@@ -63,7 +64,7 @@ class ActingApi:
         if kind is None:
             raise ApiError(404, "not_found", "There is nothing here.")
         if not may_be_request(request_id):
-            raise _unknown()
+            raise unknown_request()
         key, who, now = _key(request), who_of(request, API), self._clock.now()
         body = (await read_json(request, MOST_BYTES)).data if request.body_exists else {}
         act = act_of(kind, body, now)
@@ -138,7 +139,3 @@ def _key(request: web.Request) -> str | None:
         message = f"Idempotency-Key is one header of 1 to {LONGEST_KEY} printable characters."
         raise ApiError(400, "invalid_request", message, "Idempotency-Key")
     return keys[0]
-
-
-def _unknown() -> ApiError:
-    return ApiError(404, "not_found", "There is no such request. GET /api/v1/inbox lists those that there are.")

@@ -17,6 +17,7 @@ from gateway.inbox.items import Json
 from gateway.inbox.path_ids import may_be_request
 from gateway.inbox.reading import EVENT_STATES, STATUSES, Ask, Listing, Page, list_events, list_requests
 from gateway.inbox.reading import show_request as show
+from gateway.inbox.unknown import unknown_request
 from manager.ledger.operators import COMMANDS
 from returns.ledger.wakeups import REQUESTS, RETURNS, announce
 from returns.ports import Clock, Transactions
@@ -113,15 +114,11 @@ def _flag(request: web.Request, name: str) -> bool:
 def _id(request: web.Request) -> str:
     given = request.match_info["id"]
     if not may_be_request(given):
-        raise _unknown()
+        raise unknown_request()
     return given
 
 
 def _found(item: Json | None) -> Json:
     if item is None:
-        raise _unknown()
+        raise unknown_request()
     return item
-
-
-def _unknown() -> ApiError:
-    return ApiError(404, "not_found", "There is no such request. GET /api/v1/inbox lists those that there are.")

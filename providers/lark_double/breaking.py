@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from providers.lark_double.core import AppRef, ChatRef, Core, MessageRef
-from providers.lark_double.faults import Fault, FaultKind
+from providers.lark_double.faults import Fault, FaultKind, fault_kind, faulty
 
 
 class Breaking(Core):
@@ -28,11 +28,11 @@ class Breaking(Core):
         """Arm a fault for the next ``times`` requests (None: until cleared) of these operations, after ``skip``.
 
         ``operations`` are names of ``operations.Operation`` (``"send"``, ``"reply"``, ``"list"`` …); none is all.
+        Raises ``ValueError`` for a kind or an operation that does not exist.
         """
-        names = {operations} if isinstance(operations, str) else set(operations)
         fault = self.faults.arm(
-            FaultKind(kind),
-            operations=frozenset(names),
+            fault_kind(kind),
+            operations=faulty((operations,) if isinstance(operations, str) else operations),
             app_id=None if app is None else self.app_of(app).app_id,
             chat_id=None if chat is None else self.chat_of(chat).chat_id,
             skip=skip,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from providers.lark_double.control_fields import BadRequest
 from providers.lark_double.driven import Driven
 from providers.lark_double.model import App, EchoShape, Message
 from providers.lark_double.wire import Json, flag, integer, mapping, sequence, text, texts
+from providers.lark_double.world import OTHER_TENANT
+
+_APP_TEXTS = frozenset({"app_secret", "encrypt_key", "verification_token", "webhook_url", "name"})
+_APP_FLAGS = frozenset({"hears_all_group_messages", "hears_bots", "hears_at_all", "sees_user_ids", "enabled"})
 
 
 def needed(body: Json, key: str) -> str:
@@ -82,24 +87,19 @@ class _Acting:
         self._double = double
 
     async def app(self, body: Json) -> object:
+        """Add an app, or change what is given of one that is there."""
         app_id = needed(body, "app_id")
         known = self._double.world.apps.get(app_id)
         if known is None:
-            known = self._double.app(
-                app_id,
-                needed(body, "app_secret"),
-                text(body, "encrypt_key") or "",
-                text(body, "verification_token") or "",
-                text(body, "webhook_url"),
-                name=text(body, "name") or "Steward",
-            )
-        for knob in ("hears_all_group_messages", "hears_bots", "hears_at_all", "sees_user_ids", "enabled"):
-            if knob in body:
-                setattr(known, knob, flag(body, knob))
+            if "app_secret" not in body:
+                raise BadRequest(f"app_secret is missing: there is no app {app_id!r} yet")
+            known = self._double.app(app_id, needed(body, "app_secret"))
+        for name in body.keys() & _APP_TEXTS:
+            setattr(known, name, text(body, name))
+        for knob in body.keys() & _APP_FLAGS:
+            setattr(known, knob, flag(body, knob))
         if "echo" in body:
             known.echo = EchoShape(needed(body, "echo"))
-        if "webhook_url" in body:
-            known.webhook_url = text(body, "webhook_url")
         return app_json(known)
 
     async def set_webhook(self, body: Json) -> object:
@@ -107,7 +107,15 @@ class _Acting:
         return None
 
     async def person(self, body: Json) -> object:
-        person = self._double.add_person(needed(body, "key"), text(body, "name"), outside=flag(body, "outside"))
+        key = needed(body, "key")
+        there = self._double.world.people.get(key)
+        outside = flag(body, "outside")
+        if there is not None and (
+            text(body, "name") not in (None, there.name)
+            or ("outside" in body and outside != (there.tenant_key == OTHER_TENANT))
+        ):
+            raise BadRequest(f"{key!r} is there already as {there.name!r}, and stays so: choose another key")
+        person = self._double.add_person(key, text(body, "name"), outside=outside)
         return {"key": person.key, "name": person.name, "union_id": person.union_id, "user_id": person.user_id}
 
     async def open_id(self, body: Json) -> object:
@@ -128,6 +136,7 @@ class _Acting:
         return self._double.chat_json(self._double.private_chat(needed(body, "person"), needed(body, "app")))
 
     async def say(self, body: Json) -> object:
+        self._check_place(body)
         message = self._double.say(
             needed(body, "chat"),
             needed(body, "person"),
@@ -145,6 +154,7 @@ class _Acting:
         return _message_json(message)
 
     async def say_post(self, body: Json) -> object:
+        self._check_place(body)
         paragraphs = [
             [mapping(node) or {} for node in sequence(paragraph) or []]
             for paragraph in sequence(body.get("paragraphs")) or []
@@ -201,3 +211,13 @@ class _Acting:
     async def forget_chat(self, body: Json) -> object:
         self._double.forget_chat(needed(body, "chat"))
         return None
+
+    def _check_place(self, body: Json) -> None:
+        reply_to = text(body, "reply_to")
+        if reply_to is None:
+            if flag(body, "in_thread"):
+                raise BadRequest("in_thread needs reply_to: the message under which the thread begins")
+            return
+        chat_id = self._double.chat_of(needed(body, "chat")).chat_id
+        if self._double.message_of(reply_to).chat_id != chat_id:
+            raise BadRequest("reply_to must be a message of the same chat")

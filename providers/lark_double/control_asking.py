@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from providers.lark_double.control_acting import app_json, needed
+from providers.lark_double.control_fields import BadRequest
 from providers.lark_double.driven import Driven
 from providers.lark_double.present import reaction_object
 from providers.lark_double.wire import Json, flag, integer, number, text, texts
@@ -44,9 +45,7 @@ class _Asking:
 
     async def wait(self, body: Json) -> object:
         """The list that the action ``for`` gives, once it has ``count`` items. Raises ``NotSeen``."""
-        look = self.looks.get(needed(body, "for"))
-        if look is None:
-            raise ValueError(f"one can wait for: {', '.join(self.looks)}")
+        look = self.looks[needed(body, "for")]
         count = integer(body, "count", 1)
 
         def enough() -> list[Json]:
@@ -101,7 +100,9 @@ class _Asking:
 
     def _reactions(self, body: Json) -> list[Json]:
         found = self._double.reactions(needed(body, "message"), app=text(body, "app"))
-        app = next(iter(self._double.world.apps.values()))
+        app = next(iter(self._double.world.apps.values()), None)
+        if app is None:
+            raise BadRequest("there is no app yet that could be shown a reaction")
         return [reaction_object(self._double.world, app, reaction) for reaction in found]
 
     def _held(self, body: Json) -> list[Json]:

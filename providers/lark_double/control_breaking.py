@@ -6,9 +6,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import fields
 
 from providers.lark_double.control_acting import needed, strings, when
+from providers.lark_double.control_fields import BadRequest
 from providers.lark_double.driven import Driven
-from providers.lark_double.model import Knobs, UuidRepeat
+from providers.lark_double.faults import USES, FaultKind, fault_kind
+from providers.lark_double.model import UuidRepeat
 from providers.lark_double.wire import Json, flag, integer, mapping, number, sequence, text, texts
+
+_SECONDS = frozenset({"push_timeout_s", "challenge_timeout_s"})
+_TOLD = frozenset({"seconds", "code", "http_status", "message_id"})
+_LACKING = {
+    FaultKind.DELAY_BEFORE: frozenset({"seconds"}),
+    FaultKind.DELAY_AFTER: frozenset({"seconds"}),
+    FaultKind.ERROR: frozenset({"code"}),
+}
 
 
 def breaking_actions(double: Driven) -> dict[str, Callable[[Json], Awaitable[object]]]:
@@ -44,6 +54,7 @@ class _Breaking:
         self._double = double
 
     async def fault(self, body: Json) -> object:
+        _check_told(fault_kind(needed(body, "kind")), body)
         forever = "times" in body and body["times"] is None
         fault = self._double.fault(
             needed(body, "kind"),
@@ -79,6 +90,8 @@ class _Breaking:
         return None
 
     async def forbid_history(self, body: Json) -> object:
+        if "app" not in body and "chat" not in body:
+            raise BadRequest("app or chat is missing: whose history, or that of which chat")
         forbidden = flag(body, "forbidden", default=True)
         self._double.forbid_history(app=text(body, "app"), chat=text(body, "chat"), forbidden=forbidden)
         return None
@@ -102,16 +115,14 @@ class _Breaking:
     async def knobs(self, body: Json) -> object:
         """Set what is given; answers with all of them."""
         knobs = self._double.knobs
-        for field in fields(knobs):
-            if field.name not in body:
-                continue
-            if field.name == "uuid_repeat":
-                knobs.uuid_repeat = UuidRepeat(needed(body, "uuid_repeat"))
-            elif field.name == "repush_after_s":
-                waits = sequence(body["repush_after_s"]) or []
+        for name, value in body.items():
+            if name == "uuid_repeat":
+                knobs.uuid_repeat = UuidRepeat(needed(body, name))
+            elif name == "repush_after_s":
+                waits = sequence(value) or []
                 knobs.repush_after_s = tuple(float(wait) for wait in waits if isinstance(wait, int | float))
             else:
-                _set(knobs, field.name, body[field.name])
+                setattr(knobs, name, float(value) if isinstance(value, int) and name in _SECONDS else value)
         return {
             field.name: knobs.uuid_repeat.value
             if field.name == "uuid_repeat"
@@ -184,10 +195,11 @@ class _Breaking:
         }
 
 
-def _set(knobs: Knobs, name: str, value: object) -> None:
-    present: object = getattr(knobs, name)
-    if isinstance(present, bool) != isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be like {present}")
-    setattr(knobs, name, float(value) if isinstance(present, float) else int(value))
-    if isinstance(present, bool):
-        setattr(knobs, name, bool(value))
+def _check_told(kind: FaultKind, body: Json) -> None:
+    """Refuse what does nothing with this kind of fault, and the lack of what it does nothing without."""
+    used = USES.get(kind, frozenset[str]())
+    for name in sorted(_TOLD & body.keys() - used):
+        kinds = ", ".join(other.value for other, uses in USES.items() if name in uses)
+        raise BadRequest(f"{name} does nothing with {kind.value}; it belongs to: {kinds}")
+    for name in sorted(_LACKING.get(kind, frozenset[str]()) - body.keys()):
+        raise BadRequest(f"{name} is missing: {kind.value} does nothing without it")

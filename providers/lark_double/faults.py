@@ -7,11 +7,13 @@ matching ones pass, so that ``skip=1`` is the second request's fault.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from providers.lark_double.changes import Changes
 from providers.lark_double.ids import NewId
+from providers.lark_double.operations import Operation
 
 
 class FaultKind(Enum):
@@ -68,6 +70,36 @@ BEFORE = (
     FaultKind.HTML_502,
 )
 """In the order in which they strike."""
+
+USES: dict[FaultKind, frozenset[str]] = {
+    FaultKind.DELAY_BEFORE: frozenset({"seconds"}),
+    FaultKind.DELAY_AFTER: frozenset({"seconds"}),
+    FaultKind.RATE_LIMITED: frozenset({"seconds"}),
+    FaultKind.HIDE: frozenset({"seconds"}),
+    FaultKind.ERROR: frozenset({"code", "http_status"}),
+    FaultKind.OTHER_CHAT: frozenset({"message_id"}),
+}
+"""What a kind is told beside where and when it strikes; those that are not here are told nothing."""
+
+FAULTY_OPERATIONS = tuple(operation.value for operation in Operation if operation is not Operation.UNKNOWN)
+"""Names of the operations that a fault can strike."""
+
+
+def fault_kind(name: FaultKind | str) -> FaultKind:
+    """The kind of that name. Raises ``ValueError`` with the names that there are."""
+    try:
+        return FaultKind(name)
+    except ValueError as unknown:
+        kinds = ", ".join(kind.value for kind in FaultKind)
+        raise ValueError(f"there is no kind of fault {name!r}; there are: {kinds}") from unknown
+
+
+def faulty(names: Iterable[str]) -> frozenset[str]:
+    """These operations. Raises ``ValueError`` when one of them is none that a fault can strike."""
+    operations = frozenset(names)
+    for unknown in sorted(operations.difference(FAULTY_OPERATIONS)):
+        raise ValueError(f"there is no operation {unknown!r}; there are: {', '.join(FAULTY_OPERATIONS)}")
+    return operations
 
 
 @dataclass(slots=True)
