@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gateway.inbox.asking import asking
-from gateway.inbox.next_step import CHINESE, Next
+from gateway.inbox.next_step import Next, say
 from gateway.inbox.reading import get_item
 from manager.decisions.operators import Cancel, Found, Resend, Verify
 from returns.ids import ChatId, MessageId
@@ -62,10 +62,10 @@ async def test_it_is_seen_and_said_in_both_languages(tmp_path: Path) -> None:
     async with desk(tmp_path) as home:
         request = await unproved(home)
         shown = await home.shown(request)
-        assert (shown["notice"], shown["next"]) == (UNPROVED, Next.NOTICE_UNPROVED.value)
+        assert (shown["notice"], shown["next"]) == (UNPROVED, say(Next.NOTICE_UNPROVED, request, None))
         assert (shown["delivery"]["status"], shown["needs_operator"]) == ("absent", False)
         chinese = await home.transactions.read(lambda c: get_item(asking(c), request, chinese=True))
-        assert chinese["next"] == CHINESE[Next.NOTICE_UNPROVED]
+        assert chinese["next"] == say(Next.NOTICE_UNPROVED, request, None, chinese=True)
 
 
 async def test_resend_looks_first_and_tells_it_anew_once(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ async def test_what_cannot_be_delivered_is_told_anew_if_it_may(tmp_path: Path) -
         home.provider.faults.append(refused(Refusal.ROUTE_GONE))
         request = await told(home)
         await ended(home, request, "undeliverable")
-        assert (await home.shown(request))["next"] == Next.NOTICE_UNDELIVERABLE.value
+        assert (await home.shown(request))["next"] == say(Next.NOTICE_UNDELIVERABLE, request, None)
         home.authority.verdicts[request] = Verdict.REVOKED
         assert (await home.act(request, Resend("back"))).outcome.value == "forbidden"
         home.authority.verdicts.clear()

@@ -146,7 +146,7 @@ async def gateways(
                 steward={"lease_s": LEASE_S, **(steward or {})},
             )
             settings.write()
-            each.append(GatewayProcess(settings))
+            each.append(GatewayProcess(settings, forked=True))
         app = lark.app(
             settings.app_id, settings.app_secret, settings.encrypt_key, settings.verification_token, name="Steward"
         )

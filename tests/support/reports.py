@@ -245,7 +245,7 @@ async def house(folder: Path, *, app: dict[str, Any] | None = None, **settings: 
         owner_id = lark.open_id(first, OWNER)
         chosen.app = {"owners": [owner_id], **(app or {})}
         chat = lark.create_chat("lobby", [ASKER], [first])
-        async with GatewayProcess(chosen) as gateway:
+        async with GatewayProcess(chosen, forked=True) as gateway:
             lark.set_webhook(first, f"{chosen.url}/lark/events")
             lark.set_webhook(second, f"{chosen.url}/lark/events/{SECOND_APP}")
             home = Home(World(lark, first, chat, gateway), second, owner_id)

@@ -125,6 +125,6 @@ async def world(folder: Path, **settings: Any) -> AsyncIterator[World]:
         chosen = GatewaySettings(folder, lark.url, workspace=make_repository(folder / "project"), **settings)
         app = lark.app(chosen.app_id, chosen.app_secret, chosen.encrypt_key, chosen.verification_token, name="Steward")
         chat = lark.create_chat("team", [PERSON, "mei"], [app.app_id])
-        async with GatewayProcess(chosen) as gateway:
+        async with GatewayProcess(chosen, forked=True) as gateway:
             lark.set_webhook(app, f"{chosen.url}/lark/events")
             yield World(lark, app, chat, gateway)
