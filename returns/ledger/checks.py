@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, or_, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from returns.decisions.matching import Expected, Nothing, One, OnlyRecalled, Several, match
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.retry import backoff_ms, retry_after_ms
 from returns.delivery import ERRORS, Error, Event, State, unread
-from returns.ids import AppName, Millis, PartId
+from returns.ids import AppName, MessageId, Millis, PartId
 from returns.ledger import candidates
 from returns.ledger.facts import Detail, Fact
-from returns.ledger.lanes import LANES, SEARCH, VERIFY, Lane
-from returns.ledger.locators import Source, learn, locator_of, owned, verification_by
+from returns.ledger.lanes import SEARCH, VERIFY, Lane
+from returns.ledger.locators import Holder, Source, holders, learn, locator_of, verification_by
 from returns.ledger.locking import lock_chat_of
 from returns.ledger.moves import Told, move, note, write
 from returns.ledger.parts import Part, held, load, route_of
 from returns.ledger.prepared import Prepared
-from returns.ledger.tables import part_locators, parts, return_routes
-from returns.ports import Authority, Locator, Reading, Route, Verdict
+from returns.ledger.rivals import Rivals, rivals_of
+from returns.ledger.tables import parts
+from returns.ports import Authority, Locator, Reading, Verdict
 
 BEFORE_ATTEMPT_MS = 120_000
 """A search begins so long before the attempt, for clocks that differ."""
@@ -30,25 +31,6 @@ BEFORE_ATTEMPT_MS = 120_000
 AFTER_ATTEMPT_MS = 300_000
 """What was sent so long after an attempt is not that attempt's any more: a send is bounded, and clocks differ."""
 
-_UNPROVED = (State.SENDING, State.VERIFICATION_REQUIRED, State.EXPLICIT_UNVERIFIED)
-
-_RIVALS: Final = Prepared(
-    select(parts.c.placement, return_routes.c.reply_to)
-    .join(return_routes, return_routes.c.return_id == parts.c.return_id)
-    .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
-    .where(
-        or_(
-            parts.c.lane.in_([bindparam(f"lane_{number}", lane) for number, lane in enumerate(LANES)]),
-            parts.c.lane.is_(None),
-        ),
-        parts.c.chat_key == bindparam("chat"),
-        parts.c.fingerprint == bindparam("fingerprint"),
-        parts.c.part_id != bindparam("part"),
-        parts.c.state.in_([bindparam(f"state_{number}", state.value) for number, state in enumerate(_UNPROVED)]),
-        or_(part_locators.c.part_id.is_(None), parts.c.state == bindparam("ended", State.EXPLICIT_UNVERIFIED.value)),
-        return_routes.c.thread_id.is_not_distinct_from(bindparam("thread")),
-    )
-)
 _CROWD: Final = Prepared(
     select(parts.c.part_id)
     .where(parts.c.lane == bindparam("lane"), parts.c.chat_key == bindparam("chat"), parts.c.due_at <= bindparam("now"))
@@ -189,53 +171,60 @@ def conclude_not_read(
 
 
 def conclude_search(connection: Connection, check: Check, found: Found, now: Millis, policy: ReturnsPolicy) -> bool:
-    """The window was read completely: decide what it says of the part."""
+    """The window was read completely: decide what it says of the part.
+
+    A message that is named as another part's is that part's if it is proved; while it is read, nothing is decided.
+    """
     part = held(connection, check.part_id, State.VERIFICATION_REQUIRED, check.fence)
     if part is None:
         return False
-    taken = owned(connection, part.app, [reading.locator.message_id for reading in found.candidates])
+    named = holders(connection, part.app, [reading.locator.message_id for reading in found.candidates])
+    taken = {message for message, holder in named.items() if holder is Holder.PROVED}
+    taken |= {reading.locator.message_id for reading in found.candidates if reading.recalled} & named.keys()
+    read_for_another = any(named[message] is Holder.OPEN for message in named.keys() - taken)
     result = match(found.candidates, taken)
-    settled = found.began_at >= check.settled_at
     match result:
-        case One():
-            return _found(connection, part, check, result, found, settled=settled, now=now, policy=policy)
-        case Several(count) if settled:
-            candidates.keep(connection, part, found.candidates, taken)
-            told = Told(Fact.SEARCHED, {"outcome": "several", "candidates": count})
-            return move(connection, part, Event.AMBIGUOUS, now, told=told)
-        case OnlyRecalled() if settled:
+        case _ if read_for_another:
+            return _too_early(connection, part, check, now, policy)
+        case One(locator) if named.get(locator.message_id) is not Holder.UNPROVED:
+            return _found(connection, part, check, result, found, now, policy)
+        case _ if found.began_at < check.settled_at:
+            return _too_early(connection, part, check, now, policy)
+        case One() | Several():
+            return _ambiguous(connection, part, found, taken, now)
+        case OnlyRecalled():
             candidates.forget(connection, part.part_id)
             told = Told(Fact.SEARCHED, {"outcome": "only_recalled"})
             return move(connection, part, Event.RECALLED, now, told=told)
-        case Nothing() if settled:
+        case Nothing():
             candidates.forget(connection, part.part_id)
             return move(connection, part, Event.NO_MATCH, now, told=Told(Fact.SEARCHED, {"outcome": "none"}))
-        case Several() | OnlyRecalled() | Nothing():
-            return _too_early(connection, part, check, now, policy)
 
 
 def _found(
-    connection: Connection,
-    part: Part,
-    check: Check,
-    one: One,
-    found: Found,
-    *,
-    settled: bool,
-    now: Millis,
-    policy: ReturnsPolicy,
+    connection: Connection, part: Part, check: Check, one: One, found: Found, now: Millis, policy: ReturnsPolicy
 ) -> bool:
     """One message: it is the part, unless another part of ours could be it just as well."""
-    if _rivals(connection, part, check.expected.route):
-        if not settled:
-            return _too_early(connection, part, check, now, policy)
-        candidates.keep(connection, part, [each for each in found.candidates if each.locator == one.locator], set())
-        told = Told(Fact.SEARCHED, {"outcome": "several", "candidates": 1, "rivals": True})
-        return move(connection, part, Event.AMBIGUOUS, now, told=told)
+    rivals = rivals_of(connection, part, check.expected.route)
+    if rivals is Rivals.UNPROVED and found.began_at >= check.settled_at:
+        others = {each.locator.message_id for each in found.candidates} - {one.locator.message_id}
+        return _ambiguous(connection, part, found, others, now, rivals=True)
+    if rivals is not Rivals.NONE:
+        return _too_early(connection, part, check, now, policy)
     note(connection, part, now, Fact.SEARCHED, {"outcome": "found"})
     if learn(connection, part.part_id, one.locator, Source.SEARCH, now):
         return True
     return _too_early(connection, part, check, now, policy)
+
+
+def _ambiguous(
+    connection: Connection, part: Part, found: Found, taken: Set[MessageId], now: Millis, *, rivals: bool = False
+) -> bool:
+    """Reading cannot tell: an operator says which one it is."""
+    count = candidates.keep(connection, part, found.candidates, taken)
+    detail: Detail = {"outcome": "several", "candidates": count}
+    told = Told(Fact.SEARCHED, {**detail, "rivals": True} if rivals else detail)
+    return move(connection, part, Event.AMBIGUOUS, now, told=told)
 
 
 def _too_early(connection: Connection, part: Part, check: Check, now: Millis, policy: ReturnsPolicy) -> bool:
@@ -249,26 +238,6 @@ def _too_early(connection: Connection, part: Part, check: Check, now: Millis, po
     error = unread(located=check.locator is not None)
     due_at = Millis(due)
     return move(connection, part, Event.NOT_FOUND_EARLY, now, due_at=due_at, error=error, changes=changes, told=told)
-
-
-def _rivals(connection: Connection, part: Part, route: Route) -> bool:
-    """Whether a message that could be this part could be another unproved part's just as well.
-
-    That is one with the same content and place that was attempted, whatever became of it since and whenever it was: an
-    answer that could not be proved may have arrived all the same, also where a wrong message is kept in its place, and
-    the moment of an attempt is by a clock that may have been wrong. Only what has a locator and is being read is none.
-    """
-    asked = {
-        "chat": part.chat_key,
-        "fingerprint": part.fingerprint,
-        "part": part.part_id,
-        "thread": route.thread_id,
-    }
-    others = _RIVALS.rows(connection, asked)
-    if route.thread_id is not None:
-        return bool(others)
-    parents = {other["reply_to"] if other["placement"] == "reply" else None for other in others}
-    return route.reply_to in parents
 
 
 def _news(part: Part, event: Event, fact: Fact, detail: Detail) -> Told | None:

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, select
 
 from returns.delivery import Error, State
-from returns.ids import MessageId, Millis, PartId
-from returns.ledger.inserting import or_yield
+from returns.ids import MessageId, PartId
 from returns.ledger.locators import Source, locator_of
 from returns.ledger.parts import Part
-from returns.ledger.tables import part_locators, part_locators_disproved
+from returns.ledger.tables import part_locators_disproved
 
 _NOT_IT: Final = frozenset({Error.PROVIDER_DELIVERY_MISMATCH, Error.PROVIDER_MESSAGE_MISSING})
 """What a reading says of a message that the send's own answer named by mistake."""
-
-_SET_ASIDE: Final = or_yield(part_locators_disproved, ("part_id", "message_id", "chat_id", "thread_id", "source", "at"))
 
 
 def disproved(connection: Connection, part: Part) -> Source | None:
@@ -40,22 +37,11 @@ def disproved(connection: Connection, part: Part) -> Source | None:
             return None
 
 
-def set_aside(connection: Connection, part: Part, now: Millis) -> None:
-    """Keep the part's locator beside it: where its message is, is not known any more."""
-    known = locator_of(connection, part.part_id)
-    if known is None:
-        return
-    locator, source = known
-    row = {
-        "part_id": part.part_id,
-        "message_id": locator.message_id,
-        "chat_id": locator.chat_id,
-        "thread_id": locator.thread_id,
-        "source": source.value,
-        "at": now,
-    }
-    _SET_ASIDE[connection.dialect.name].run(connection, row)
-    connection.execute(delete(part_locators).where(part_locators.c.part_id == part.part_id))
+def only_read(connection: Connection, part: Part) -> bool:
+    """Whether so far a message was read that is not the part, and nothing says that the history was searched."""
+    if disproved(connection, part) is not None:
+        return True
+    return part.error in _NOT_IT and locator_of(connection, part.part_id) is None  # it was set aside since
 
 
 def of_part(connection: Connection, part_id: PartId) -> tuple[MessageId, ...]:

@@ -9,7 +9,7 @@ decided by ``is_head`` alone. Parts that wait to be read hold nobody up.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, cast
 
@@ -112,6 +112,8 @@ class Asked:
     """For each app that ``rooms`` does not name."""
     taken: Collection[object] = ()
     """What is under way: chats of parts to send, places of parts to look for, ids of parts to read."""
+    under_way: Mapping[AppName, int] = field(default_factory=dict[AppName, int])
+    """How many steps of each app are under way: the app with the fewest comes first, so that none takes all places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def front(connection: Connection, asked: Asked, now: Millis) -> Front:
     behind: list[Due] = []
     next_at: Millis | None = None
     apps = apps_of(connection, asked.lane)
-    for app in apps:
+    for app in sorted(apps, key=lambda each: asked.under_way.get(each, 0)):
         room = min(asked.rooms.get(app, asked.other_apps), asked.most - len(found))
         if room <= 0:
             continue

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, delete, select
 
-from returns.delivery import Event, State, Verification
+from returns.delivery import Error, Event, State, Verification
 from returns.ids import AppName, ChatId, MessageId, Millis, PartId, ThreadId
 from returns.ledger.facts import Fact
 from returns.ledger.inserting import or_yield
-from returns.ledger.moves import Told, move, note
+from returns.ledger.moves import Told, move, note, write
 from returns.ledger.parts import Part, load
-from returns.ledger.prepared import Prepared, listed, names, size_for
-from returns.ledger.tables import part_locators
+from returns.ledger.prepared import Prepared, Row, listed, names, size_for
+from returns.ledger.tables import part_locators, part_locators_disproved, parts
 from returns.ports import Locator
 
 _LEARN: Final = or_yield(part_locators, ("part_id", "app", "message_id", "chat_id", "thread_id", "source", "at"))
@@ -28,6 +28,9 @@ _OF_PART: Final = Prepared(
         part_locators.c.source,
     ).where(part_locators.c.part_id == bindparam("part"))
 )
+
+_SET_ASIDE: Final = or_yield(part_locators_disproved, ("part_id", "message_id", "chat_id", "thread_id", "source", "at"))
+_FORGET: Final = Prepared(delete(part_locators).where(part_locators.c.part_id == bindparam("part")))
 
 
 class Source(Enum):
@@ -52,11 +55,35 @@ class Kept(Enum):
     """The part has another one, or the message belongs to another part; nothing was stored."""
 
 
+class Holder(Enum):
+    """How the part stands that a message is said to be."""
+
+    PROVED = "proved"
+    """It is the message."""
+    OPEN = "open"
+    """It is read next, which tells."""
+    UNPROVED = "unproved"
+    """It could not be proved, and the send's own answer or a search named the message."""
+    DISPROVED = "disproved"
+    """It is settled, and the message was read and is another one, or an operator named it and no reading proved it."""
+
+
 def keep(connection: Connection, part: Part, locator: Locator, source: Source, now: Millis) -> Kept:
-    """Store where a part's message is, and nothing else. The first locator of a part stays."""
+    """Store where a part's message is, and nothing else.
+
+    The first locator of a part stays; but the send's own answer comes before whatever was found or named instead and is
+    not proved. A message that another part was only said to be is set aside there.
+    """
     known = locator_of(connection, part.part_id)
     if known is not None:
-        return Kept.KNOWN if known[0].message_id == locator.message_id else Kept.ANOTHERS
+        if known[0].message_id == locator.message_id:
+            return Kept.KNOWN
+        if source is not Source.DIRECT or known[1] is Source.DIRECT or part.state is State.DELIVERED:
+            return Kept.ANOTHERS
+    if not _free(connection, part, locator.message_id, now):
+        return Kept.ANOTHERS
+    if known is not None:
+        set_aside(connection, part, now)
     row = {
         "part_id": part.part_id,
         "app": part.app,
@@ -70,10 +97,9 @@ def keep(connection: Connection, part: Part, locator: Locator, source: Source, n
 
 
 def learn(connection: Connection, part_id: PartId, locator: Locator, source: Source, now: Millis) -> bool:
-    """Store where a part's message is, and look at it if the part's outcome is open.
+    """Store where a part's message is (see ``keep``), and look at it if the part's outcome is open.
 
-    The first locator of a part stays; the same one again changes nothing. False if the part has another one, or if the
-    message belongs to another part.
+    The same locator again changes nothing. False if it was not stored.
     """
     part = load(connection, part_id)
     if part is None:
@@ -90,6 +116,24 @@ def learn(connection: Connection, part_id: PartId, locator: Locator, source: Sou
     return True
 
 
+def set_aside(connection: Connection, part: Part, now: Millis) -> None:
+    """Keep the part's locator beside it: where its message is, is not known any more."""
+    known = locator_of(connection, part.part_id)
+    if known is None:
+        return
+    locator, source = known
+    row = {
+        "part_id": part.part_id,
+        "message_id": locator.message_id,
+        "chat_id": locator.chat_id,
+        "thread_id": locator.thread_id,
+        "source": source.value,
+        "at": now,
+    }
+    _SET_ASIDE[connection.dialect.name].run(connection, row)
+    _FORGET.run(connection, {"part": part.part_id})
+
+
 def locator_of(connection: Connection, part_id: PartId) -> tuple[Locator, Source] | None:
     """Where the part's message is, as far as it is known. Private."""
     row = _OF_PART.first(connection, {"part": part_id})
@@ -100,19 +144,57 @@ def locator_of(connection: Connection, part_id: PartId) -> tuple[Locator, Source
 
 
 def owned(connection: Connection, app: AppName, messages: Collection[MessageId]) -> frozenset[MessageId]:
-    """Which of the messages belong to parts already."""
+    """Which of the messages parts are said to be, proved or not."""
+    return frozenset(MessageId(cast("str", row["message_id"])) for row in _named(connection, app, messages))
+
+
+def holders(connection: Connection, app: AppName, messages: Collection[MessageId]) -> Mapping[MessageId, Holder]:
+    """Of the messages those that parts are said to be, and how these stand."""
+    return {MessageId(cast("str", row["message_id"])): _holder(row) for row in _named(connection, app, messages)}
+
+
+def _holder(row: Row) -> Holder:
+    state, source = State(row["state"]), Source(row["source"])
+    if state is State.DELIVERED:
+        return Holder.PROVED
+    if state is not State.EXPLICIT_UNVERIFIED:
+        return Holder.OPEN
+    disproved = source is Source.OPERATOR or row["error"] == Error.PROVIDER_DELIVERY_MISMATCH.value
+    return Holder.DISPROVED if disproved else Holder.UNPROVED
+
+
+def _free(connection: Connection, part: Part, message: MessageId, now: Millis) -> bool:
+    """Whether the message is no other part's; of one that is settled and was only said to be it, it is set aside."""
+    for row in _named(connection, part.app, [message]):
+        if row["part_id"] == part.part_id:
+            continue
+        if _holder(row) is not Holder.DISPROVED:
+            return False
+        other = load(connection, PartId(cast("str", row["part_id"])))
+        if other is None or not write(connection, other, {"updated_at": now}):
+            return False
+        set_aside(connection, other, now)
+    return True
+
+
+def _named(connection: Connection, app: AppName, messages: Collection[MessageId]) -> Sequence[Row]:
     if not messages:
-        return frozenset()
-    found = _owned(size_for(len(messages))).rows(connection, {"app": app, **listed("message", messages)})
-    return frozenset(MessageId(cast("str", row["message_id"])) for row in found)
+        return ()
+    return _naming(size_for(len(messages))).rows(connection, {"app": app, **listed("message", messages)})
 
 
 @lru_cache(maxsize=32)
-def _owned(count: int) -> Prepared:
+def _naming(count: int) -> Prepared:
     return Prepared(
-        select(part_locators.c.message_id).where(
-            part_locators.c.app == bindparam("app"), part_locators.c.message_id.in_(names("message", count))
+        select(
+            part_locators.c.message_id,
+            part_locators.c.part_id,
+            part_locators.c.source,
+            parts.c.state,
+            parts.c.error,
         )
+        .join(parts, parts.c.part_id == part_locators.c.part_id)
+        .where(part_locators.c.app == bindparam("app"), part_locators.c.message_id.in_(names("message", count)))
     )
 
 

@@ -16,9 +16,9 @@ from returns.decisions.policy import ReturnsPolicy
 from returns.delivery import Error, Event, State, unread
 from returns.ids import MessageId, Millis, ReturnId, SubjectId
 from returns.ledger.answer_now import AnswerNow
-from returns.ledger.disproved import disproved, set_aside
+from returns.ledger.disproved import disproved, only_read
 from returns.ledger.facts import Fact
-from returns.ledger.locators import Kept, Source, keep, locator_of, owned
+from returns.ledger.locators import Holder, Kept, Source, holders, keep, locator_of, set_aside
 from returns.ledger.locking import lock_chats_of
 from returns.ledger.moves import Told, move, note, write
 from returns.ledger.outbox import NewReturn, ReturnKind, enqueue, supersede_from
@@ -95,7 +95,7 @@ def look_at(
 
 def look_further(connection: Connection, part: Part, now: Millis, *, give_up_after_ms: int = GIVE_UP_AFTER_MS) -> bool:
     """Have the history searched, if so far only a message was read that is not the part; False if it was searched."""
-    if disproved(connection, part) is None:
+    if not only_read(connection, part):
         return False
     _look(connection, part, Millis(now + give_up_after_ms), now, further=True)
     return True
@@ -118,7 +118,7 @@ def name_message(
         return Naming.NOT_OPEN
     known = locator_of(connection, part.part_id)
     if known is None or known[0].message_id != message:
-        if owned(connection, part.app, [message]):
+        if holders(connection, part.app, [message]).get(message, Holder.DISPROVED) is not Holder.DISPROVED:
             return Naming.ANOTHERS
         if known is not None and known[1] is Source.DIRECT and disproved(connection, part) is None:
             return Naming.LOCATED

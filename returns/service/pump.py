@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from returns.decisions.policy import ReturnsPolicy
@@ -90,6 +91,8 @@ class Pump:
         self._places: set[tuple[ChatKey, ThreadId | None]] = set()
         """Whose histories are being read; the parts that are looked for there are in ``_reading`` too."""
         self._apps: set[AppName] = set()
+        self._steps: dict[Lane, Counter[AppName]] = {lane: Counter() for lane in LANES}
+        """How many steps of each app are under way."""
         self._paced: dict[ChatKey, Millis] = {}
         """Chats that must wait for their pace, and until when."""
         self._storage_delay_s = STORAGE_FIRST_S
@@ -149,7 +152,7 @@ class Pump:
                     waits.append(room.ms)
                 rooms[app] = 0 if isinstance(room, Wait) else room
             if free[lane] > 0:
-                asked.append(Asked(lane, free[lane], rooms, NEW_APP, taken[lane]))
+                asked.append(Asked(lane, free[lane], rooms, NEW_APP, taken[lane], Counter(self._steps[lane])))
         return asked, waits
 
     async def _begin(self, group: asyncio.TaskGroup, lane: Lane, due: Sequence[Due], now: Millis) -> list[int]:
@@ -183,6 +186,7 @@ class Pump:
 
     def _start(self, group: asyncio.TaskGroup, lane: Lane, due: Collection[tuple[Due, Permit | None]]) -> None:
         for part, permit in due:
+            self._steps[lane][part.app] += 1
             if lane == SEND:
                 self._sending[part.chat_key] = part.part_id
             else:
@@ -200,6 +204,7 @@ class Pump:
             if contained.fault is not None:
                 await self._put_off(due, contained.fault)
         finally:
+            self._steps[lane][due.app] -= 1
             if lane == SEND:
                 del self._sending[due.chat_key]
             else:
