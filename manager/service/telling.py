@@ -70,6 +70,7 @@ class Telling:
                 route=route,
                 documents=documents,
                 place=view.seq,
+                asked_at=view.asked_at,
             ),
             now,
         )

@@ -19,14 +19,15 @@ from returns.ledger.lanes import SEARCH, VERIFY, Lane
 from returns.ledger.locators import Holder, Source, holders, learn, locator_of, verification_by
 from returns.ledger.locking import lock_chat_of
 from returns.ledger.moves import Told, move, note, write
-from returns.ledger.parts import Part, held, load, route_of
+from returns.ledger.parts import Part, held, load, way_of
 from returns.ledger.prepared import Prepared
 from returns.ledger.rivals import Rivals, rivals_of
 from returns.ledger.tables import parts
 from returns.ports import Authority, Locator, Reading, Verdict
 
 BEFORE_ATTEMPT_MS = 120_000
-"""A search begins so long before the attempt, for clocks that differ."""
+"""A search begins so long before the attempt, for clocks that differ; and no later than the question was asked, for our
+clock may have been wrong when the attempt was noted."""
 
 AFTER_ATTEMPT_MS = 300_000
 """What was sent so long after an attempt is not that attempt's any more: a send is bounded, and clocks differ."""
@@ -112,12 +113,14 @@ def claim(
         return None
     known = locator_of(connection, part.part_id)
     attempted = part.last_attempt_at if part.last_attempt_at is not None else now
+    route, asked_at = way_of(connection, part)
+    since = attempted - BEFORE_ATTEMPT_MS
     return Check(
         part_id=part.part_id,
         fence=part.fence + 1,
         locator=known[0] if known else None,
         source=known[1] if known else None,
-        expected=Expected(route_of(connection, part), part.fingerprint, Millis(attempted - BEFORE_ATTEMPT_MS)),
+        expected=Expected(route, part.fingerprint, Millis(since if asked_at is None else min(since, asked_at))),
         settled_at=Millis(attempted + policy.settle_ms),
         began_at=now,
         attempted_at=Millis(attempted),

@@ -22,7 +22,7 @@ from returns.ledger.locators import Holder, Kept, Source, holders, keep, locator
 from returns.ledger.locking import lock_chats_of
 from returns.ledger.moves import Told, move, note, write
 from returns.ledger.outbox import NewReturn, ReturnKind, enqueue, supersede_from
-from returns.ledger.parts import Part, body_of, from_row, route_of, selection
+from returns.ledger.parts import Part, body_of, from_row, route_of, selection, way_of
 from returns.ledger.prepared import Row
 from returns.ledger.repeating import Earlier, earlier
 from returns.ledger.tables import answers, part_bodies, parts, returns
@@ -165,8 +165,8 @@ def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Mill
         },
     )
     supersede_from(connection, part.return_id, part.position, now)
-    route = route_of(connection, part)
-    new = NewReturn(return_id, part.subject, part.revision, kind, route, documents, part.return_id)
+    route, asked_at = way_of(connection, part)
+    new = NewReturn(return_id, part.subject, part.revision, kind, route, documents, part.return_id, asked_at=asked_at)
     enqueue(connection, new, now)
     return True
 

@@ -29,7 +29,7 @@ _RETURN: Final = Prepared(
     insert(returns).returning(returns.c.seq),
     ("return_id", "subject_id", "revision", "kind", "replaces", "app", "chat_key", "parts", "created_at"),
 )
-_ROUTE: Final = Prepared(insert(return_routes), ("return_id", "chat_id", "thread_id", "reply_to"))
+_ROUTE: Final = Prepared(insert(return_routes), ("return_id", "chat_id", "thread_id", "reply_to", "asked_at"))
 _PART: Final = Prepared(
     insert(parts),
     (
@@ -76,6 +76,8 @@ class NewReturn:
     replaces: ReturnId | None
     place: int | None = None
     """Of the subject among all: answers are listed in this order."""
+    asked_at: Millis | None = None
+    """When the subject was asked, by the provider's clock: none of it can have been sent before. None: not known."""
 
 
 def new_return(
@@ -88,11 +90,12 @@ def new_return(
     documents: tuple[Document, ...],
     replaces: ReturnId | None = None,
     place: int | None = None,
+    asked_at: Millis | None = None,
 ) -> NewReturn:
     """A return with at least one part. Raises ``ValueError`` for none."""
     if not documents:
         raise ValueError("a return has at least one part")
-    return NewReturn(return_id, subject, revision, kind, route, documents, replaces, place)
+    return NewReturn(return_id, subject, revision, kind, route, documents, replaces, place, asked_at)
 
 
 def enqueue(connection: Connection, new: NewReturn, now: Millis) -> None:
@@ -120,6 +123,7 @@ def enqueue(connection: Connection, new: NewReturn, now: Millis) -> None:
             "chat_id": new.route.chat_id,
             "thread_id": new.route.thread_id,
             "reply_to": new.route.reply_to,
+            "asked_at": new.asked_at,
         },
     )
     for position, document in enumerate(new.documents):

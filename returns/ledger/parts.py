@@ -102,9 +102,9 @@ def selection() -> Select[*tuple[object, ...]]:
 
 _LOAD: Final = Prepared(selection().where(parts.c.part_id == bindparam("part")))
 _ROUTE: Final = Prepared(
-    select(return_routes.c.chat_id, return_routes.c.thread_id, return_routes.c.reply_to).where(
-        return_routes.c.return_id == bindparam("return_id")
-    )
+    select(
+        return_routes.c.chat_id, return_routes.c.thread_id, return_routes.c.reply_to, return_routes.c.asked_at
+    ).where(return_routes.c.return_id == bindparam("return_id"))
 )
 _BODY: Final = Prepared(select(part_bodies.c.document).where(part_bodies.c.part_id == bindparam("part")))
 
@@ -156,13 +156,19 @@ def held(connection: Connection, part_id: PartId, state: State, fence: int) -> P
 
 def route_of(connection: Connection, part: Part) -> Route:
     """Where the part goes: its return's route, or the chat itself where the reply was given up. Private."""
+    return way_of(connection, part)[0]
+
+
+def way_of(connection: Connection, part: Part) -> tuple[Route, Millis | None]:
+    """As ``route_of``, and when its subject was asked, by the provider's clock. Private."""
     row = _ROUTE.only(connection, {"return_id": part.return_id})
-    return Route(
+    route = Route(
         app=part.app,
         chat_id=ChatId(cast("str", row["chat_id"])),
         thread_id=cast("ThreadId | None", row["thread_id"]),
         reply_to=cast("MessageId | None", row["reply_to"]) if part.placement == "reply" else None,
     )
+    return route, cast("Millis | None", row["asked_at"])
 
 
 class NoLongerKept(Exception):

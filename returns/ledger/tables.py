@@ -48,6 +48,7 @@ return_routes = Table(
     Column("chat_id", String(120), nullable=False),
     Column("thread_id", String(120)),
     Column("reply_to", String(120)),
+    Column("asked_at", BigInteger),  # by the provider's clock: nothing of the return was sent before
 )
 
 parts = Table(

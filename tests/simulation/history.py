@@ -183,6 +183,7 @@ class History:
             kind=ReturnKind(planned.kind),
             route=route_of(planned),
             documents=tuple(((Text(text),),) for text in planned.texts),
+            asked_at=Millis(self.world.now),
         )
 
         def commit(connection: Connection) -> None:

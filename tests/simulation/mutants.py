@@ -20,6 +20,7 @@ from returns.ledger import attempts as attempt_ledger
 from returns.ledger import checks, locators, moves, outbox, parts
 from returns.ledger.lanes import SEND
 from returns.ledger.prepared import Prepared
+from returns.ledger.rivals import Rivals
 from returns.ledger.tables import parts as part_table
 from returns.ledger.tables import returns as return_table
 from returns.ports import Accepted, Refusal, Refused, StorageUnavailable, Unknown, WindowPage
@@ -183,7 +184,7 @@ def sends_parts_before_the_one_ahead_is_proved() -> AbstractContextManager[objec
 @contextmanager
 def takes_another_parts_message() -> Generator[None]:
     """A search takes what looks right, whoever else it may belong to."""
-    with patch.object(checks, "_rivals", lambda *_arguments: False):
+    with patch.object(checks, "rivals_of", lambda *_arguments: Rivals.NONE):
         yield
 
 

@@ -82,7 +82,8 @@ class Desk(House):
             record(connection, request, 1, self.clock.now(), "resolved", {"by": "steward"})
 
         await self.transactions.run(resolve)
-        await self.put(*words, subject=request, to=route(reply_to=f"om_q{request}"))
+        asked_at = self.provider.clock.now()
+        await self.put(*words, subject=request, to=route(reply_to=f"om_q{request}"), asked_at=asked_at)
         return request
 
     async def act(self, request: str, act: Act, who: str = WHO) -> Carried:

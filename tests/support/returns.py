@@ -303,6 +303,7 @@ class House:
         revision: int = 1,
         to: Route | None = None,
         kind: ReturnKind = ReturnKind.ANSWER,
+        asked_at: int | None = None,
     ) -> str:
         """Queue an answer with these parts; returns its subject."""
         self._count += 1
@@ -314,6 +315,7 @@ class House:
             kind=kind,
             route=to or route(reply_to=f"om_q{named}"),
             documents=tuple(text(word) for word in words),
+            asked_at=None if asked_at is None else Millis(asked_at),
         )
         now = self.clock.now()
         await self.transactions.run(lambda c: enqueue(c, new, now))
