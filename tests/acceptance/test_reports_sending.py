@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from providers.lark_double.model import Message
 from tests.support.reports import QUESTION, Home, Scene, conclude, house
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
@@ -214,9 +215,19 @@ async def test_a1_a_token_that_ended_is_replaced_once(home: Home, scene: Scene) 
     assert len(home.lark.requests("token")) == tokens + 1
 
 
+async def asked_in_turn(home: Home, scene: Scene, count: int) -> list[Message]:
+    """Questions one after the other: of pushes that are under way together any may arrive first."""
+    questions: list[Message] = []
+    for number in range(count):
+        questions.append(scene.ask(f"{QUESTION} ({number})"))
+        (push,) = home.lark.pushes(message_id=questions[-1].message_id)
+        await home.lark.wait_pushed(push)
+    return questions
+
+
 async def test_a3_twenty_answers_into_one_chat(home: Home, scene: Scene) -> None:
     """A3: twenty answers at once keep the chat's pace: none is refused, all arrive, in order."""
-    questions = [scene.ask(f"{QUESTION} ({number})") for number in range(20)]
+    questions = await asked_in_turn(home, scene, 20)
     items = await scene.settled(20)
     assert {delivery(item) for item in items} == {("delivered", None, "direct")}
     assert [entry.code for entry in home.lark.sends(scene.chat)] == [0] * 20
@@ -228,7 +239,7 @@ async def test_a3_a_limit_that_is_met_all_the_same(home: Home, scene: Scene) -> 
     """A3: others use up the chat's limit (230020, 429): waited for, and the order is kept."""
     scene.fault("error", "reply", code=230020, skip=1, times=3)
     scene.fault("rate_limited", "reply", seconds=1, skip=5)
-    questions = [scene.ask(f"{QUESTION} ({number})") for number in range(6)]
+    questions = await asked_in_turn(home, scene, 6)
     items = await scene.settled(6)
     assert {delivery(item) for item in items} == {("delivered", None, "direct")}
     assert sum(item["delivery"]["attempts"] for item in items) == 6 + 4
