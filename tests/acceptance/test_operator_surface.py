@@ -238,14 +238,9 @@ class Ran:
 async def run(here: World, *arguments: str, environ: dict[str, str] | None = None) -> Ran:
     """A command against the gateway's configuration."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LARK_")}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway", "--config", str(here.gateway.settings.config), *arguments,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        env={**clean, **(environ or {})},
-    )  # fmt: skip
-    out, err = await process.communicate()
+    code, out, err = await here.gateway.run(*arguments, environment={**clean, **(environ or {})})
     assert b"Traceback" not in err, err.decode()
-    return Ran(process.returncode, out.decode("utf-8"), err.decode("utf-8"))
+    return Ran(code, out.decode("utf-8"), err.decode("utf-8"))
 
 
 async def test_the_directory_and_a_peer_s_side_by_command(tmp_path: Path) -> None:

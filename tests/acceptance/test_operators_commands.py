@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +28,8 @@ class Ran:
 
 
 async def inbox(here: World, *arguments: str) -> Ran:
-    """``manager-inbox …``, as it is installed."""
-    script = Path(sys.executable).with_name("manager-inbox")
-    process = await asyncio.create_subprocess_exec(
-        str(script), "--config", str(here.gateway.settings.config), *arguments,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    ran = Ran(None, *await process.communicate())
-    ran.code = process.returncode
+    """``lark-steward inbox …``, which is ``manager-inbox``."""
+    ran = Ran(*await here.gateway.run("inbox", *arguments))
     assert "Traceback" not in ran.err, ran.err
     return ran
 

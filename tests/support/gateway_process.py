@@ -172,24 +172,27 @@ class GatewayProcess:
 
     async def command(self, *arguments: str, expect: int | None = 0) -> dict[str, object]:
         """Run a ``lark-steward`` command against the same settings; its JSON."""
-        whole = ("--config", str(self.settings.config), *arguments, "--json")
-        code, out, err = await (self._forked_command if self._forked else self._own_command)(whole)
+        code, out, err = await self.run(*arguments, "--json")
         assert expect is None or code == expect, f"exit {code}: {out!r} {err.decode()}"
         return json.loads(out) if out.strip() else {}
 
-    async def _own_command(self, arguments: tuple[str, ...]) -> tuple[int | None, bytes, bytes]:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway", *arguments,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, stdin=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
-        out, err = await process.communicate()
-        return process.returncode, out, err
-
-    async def _forked_command(self, arguments: tuple[str, ...]) -> tuple[int | None, bytes, bytes]:
+    async def run(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> tuple[int | None, bytes, bytes]:
+        """Run a ``lark-steward`` command against the same settings: its exit code, and what it printed."""
+        whole = ("--config", str(self.settings.config), *arguments)
+        chosen = os.environ if environment is None else environment
+        if not self._forked:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "gateway", *whole, env=chosen,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, stdin=asyncio.subprocess.DEVNULL,
+            )  # fmt: skip
+            out, err = await process.communicate()
+            return process.returncode, out, err
         with tempfile.TemporaryDirectory() as folder:
-            out, err = Path(folder) / "out", Path(folder) / "err"
-            code = await forking.parent().start(arguments, os.environ, out, err).wait()
-            return code, out.read_bytes(), err.read_bytes()
+            printed, complained = Path(folder) / "out", Path(folder) / "err"
+            code = await forking.parent().start(whole, chosen, printed, complained).wait()
+            return code, printed.read_bytes(), complained.read_bytes()
 
     def operator(self) -> httpx.AsyncClient:
         """An HTTP client that carries the operator's token."""
