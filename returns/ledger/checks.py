@@ -182,7 +182,7 @@ def conclude_search(connection: Connection, check: Check, found: Found, now: Mil
     if part is None:
         return False
     named = holders(connection, part.app, [reading.locator.message_id for reading in found.candidates])
-    taken = {message for message, holder in named.items() if holder is Holder.PROVED}
+    taken = {message for message, holder in named.items() if holder is Holder.ITS_OWN}
     taken |= {reading.locator.message_id for reading in found.candidates if reading.recalled} & named.keys()
     read_for_another = any(named[message] is Holder.OPEN for message in named.keys() - taken)
     result = match(found.candidates, taken)

@@ -58,8 +58,8 @@ class Kept(Enum):
 class Holder(Enum):
     """How the part stands that a message is said to be."""
 
-    PROVED = "proved"
-    """It is the message."""
+    ITS_OWN = "its_own"
+    """It is the message: proved, or named by an answer that came after all was over."""
     OPEN = "open"
     """It is read next, which tells."""
     UNPROVED = "unproved"
@@ -154,13 +154,15 @@ def holders(connection: Connection, app: AppName, messages: Collection[MessageId
 
 
 def _holder(row: Row) -> Holder:
-    state, source = State(row["state"]), Source(row["source"])
-    if state is State.DELIVERED:
-        return Holder.PROVED
-    if state is not State.EXPLICIT_UNVERIFIED:
-        return Holder.OPEN
-    disproved = source is Source.OPERATOR or row["error"] == Error.PROVIDER_DELIVERY_MISMATCH.value
-    return Holder.DISPROVED if disproved else Holder.UNPROVED
+    match State(row["state"]):
+        case State.EXPLICIT_UNVERIFIED:
+            guessed = Source(row["source"]) is Source.OPERATOR
+            another = row["error"] == Error.PROVIDER_DELIVERY_MISMATCH.value
+            return Holder.DISPROVED if guessed or another else Holder.UNPROVED
+        case State.DELIVERED | State.UNDELIVERABLE | State.SUPERSEDED:
+            return Holder.ITS_OWN
+        case State.QUEUED | State.SENDING | State.RETRY_PENDING | State.VERIFICATION_REQUIRED:
+            return Holder.OPEN
 
 
 def _free(connection: Connection, part: Part, message: MessageId, now: Millis) -> bool:
