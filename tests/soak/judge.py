@@ -185,12 +185,19 @@ def _order(town: Town, parts: Sequence[Part], by_key: Mapping[str, Sequence[Visi
 
 
 def _turns_in_order(town: Town, turns: Sequence[Turn]) -> None:
-    """Of two questions that a conversation had before the later one was begun, the earlier one is decided first."""
+    """Of two questions that a conversation had before the later one was begun, the earlier one is decided first.
+
+    When a conversation's first turn began is not known: it is claimed, then asks Lark about the chat, and only then does
+    its timeline say that it started.
+    """
     conversations: dict[str, list[Turn]] = defaultdict(list)
     for turn in turns:
         conversations[turn.conversation_id].append(turn)
     for conversation in conversations.values():
+        first = min(conversation, key=lambda turn: turn.started[0])
         for earlier, later in combinations(sorted(conversation, key=lambda turn: turn.asked_at), 2):
+            if later is first:
+                continue
             in_hand = earlier.received[0] < later.started[0] and earlier.received[1] + CLAIMING_MS < later.started[1]
             if in_hand and earlier.asked_at < later.asked_at and earlier.decided[0] > later.decided[0]:
                 town.counts.wrong.append("two questions of a conversation were decided against their order")
