@@ -187,8 +187,8 @@ def _order(town: Town, parts: Sequence[Part], by_key: Mapping[str, Sequence[Visi
 def _turns_in_order(town: Town, turns: Sequence[Turn]) -> None:
     """Of two questions that a conversation had before the later one was begun, the earlier one is decided first.
 
-    When a conversation's first turn began is not known: it is claimed, then asks Lark about the chat, and only then does
-    its timeline say that it started.
+    When a conversation's first turn began is not known: it is claimed, then asks Lark about the chat, and only after
+    that says its timeline that it started.
     """
     conversations: dict[str, list[Turn]] = defaultdict(list)
     for turn in turns:
