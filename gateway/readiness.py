@@ -83,14 +83,18 @@ class LarkCheck:
 
 
 def credentials_check(client: LarkClient, apps: Iterable[AppName]) -> Callable[[], Awaitable[None]]:
-    """Asks once for each app's token; the log has one line for each app whose credentials Lark refuses."""
+    """Asks once for each app's token; the log has one line for each app that Lark refuses or that cannot reach it."""
     named = tuple(apps)
 
     async def check() -> None:
         for app in named:
             token = await client.token(app)
-            if isinstance(token, Refused) and token.refusal is Refusal.CONFIGURATION:
+            if not isinstance(token, Refused):
+                continue
+            if token.refusal is Refusal.CONFIGURATION:
                 logger.warning("Lark refuses the credentials of app %s: check %s.", app, _keys(app, token.code))
+            elif token.refusal is Refusal.OFFLINE:
+                logger.warning("Lark cannot be reached for app %s and is tried again: check network and domain.", app)
 
     return check
 

@@ -129,6 +129,7 @@ def _show(settings: dict[str, str | None], *, as_json: bool) -> None:
         f"{settings['person']} and the bot are in the chat {settings['chat']}. To drive it:",
         _curl(control, "say", chat=settings["chat"], person=settings["person"], mention=app_id, text="hello"),
         f"  curl '{control}/visible?chat={settings['chat']}'",
+        f"While it is offline only {settings['control_url']}/_control answers.",
     ]
     if settings["webhook"] is None:
         lines.append("Its events go nowhere yet; to have them pushed:")

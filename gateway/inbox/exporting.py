@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TextIO, cast
 
+import click
+
 from gateway.inbox.commands import DONE, FAILED, fail, print_json
 from gateway.inbox.database_reading import reading
 from gateway.inbox.export_tables import BOOLEANS, DETAIL, FORMAT, PEERS, REQUESTS, TABLES, VERSION
@@ -57,6 +59,8 @@ def export_file(database: Database, output: Path | None, since: str | None, *, a
         return fail("unwritable", f"{output} cannot be written: {error.strerror}", as_json=as_json)
     if as_json:
         print_json({"file": str(output), "format": FORMAT, "version": VERSION, "rows": counts})
+    else:
+        click.echo(f"{sum(number(count) for count in counts.values())} rows in {output}")
     return DONE
 
 

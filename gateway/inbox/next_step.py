@@ -74,7 +74,7 @@ class Next(Enum):
     RETRY_LIMITED = "Lark asked to slow down and nothing was sent: it is tried again."
     RETRY_REFUSED = "Lark refused the app: check credentials, scopes and state of the app; it is tried again slowly."
     RETRY = "Lark did not accept it: it is tried again."
-    READING = "It was accepted: it is read back to prove it."
+    READING = "A message is said to be it: that one is read back, which proves it or not."
     SEARCHING = "It may have been sent: the chat is read to find it; it is never sent again."
     READING_FAILS = (
         "It may have been sent, and the chat cannot be read: reading is tried again; check the app's scopes."
@@ -85,8 +85,8 @@ class Next(Enum):
         "if it is not: manager-inbox resend."
     )
     LOOK_DIFFERENT = (
-        "Look into the chat: what is there is not what was sent, or was taken back. To name another message: "
-        "manager-inbox found; to have it told anew: manager-inbox resend."
+        "Look into the chat: what is there is not what was sent, or was taken back, or nothing is. To name another "
+        "message: manager-inbox found; to have it told anew: manager-inbox resend."
     )
     LOOK_SEVERAL = (
         "Look into the chat: several messages could be this answer. manager-inbox verify lists them; "
@@ -141,7 +141,7 @@ CHINESE: dict[Next, str] = {
     Next.RETRY_LIMITED: "飞书要求放慢，什么都没有发出：稍后重试。",
     Next.RETRY_REFUSED: "飞书拒绝了应用：请检查凭证、权限和应用状态；会慢慢重试。",
     Next.RETRY: "飞书没有接受：稍后重试。",
-    Next.READING: "已被接受：正在读回核实。",
+    Next.READING: "已知是哪一条消息：正在读回核实。",
     Next.SEARCHING: "可能已发出：正在读聊天记录查找，不会重发。",
     Next.READING_FAILS: "可能已发出，但读不到聊天记录：会再读；请检查应用权限。",
     Next.PROVED: "无需处理：答复已读回并证实。",
@@ -149,7 +149,7 @@ CHINESE: dict[Next, str] = {
         "请到聊天里看。让机器再查：manager-inbox verify；若在：manager-inbox found；若不在：manager-inbox resend。"
     ),
     Next.LOOK_DIFFERENT: (
-        "请到聊天里看：那里的内容与发出的不同，或已被撤回。"
+        "请到聊天里看：那里的内容与发出的不同，或已被撤回，或已不在。"
         "指明另一条：manager-inbox found；重新告知：manager-inbox resend。"
     ),
     Next.LOOK_SEVERAL: (

@@ -219,9 +219,9 @@ def may_send(verdict: Verdict) -> bool:
 
 
 def reason_of(text: str) -> str:
-    """A reason as it is kept: one line, bounded. Raises ``OperatorRefused`` for none."""
+    """A reason as it is kept: one line, bounded. Raises ``OperatorRefused`` for none, or one without any word."""
     words = " ".join(text.split())
-    if not words:
+    if not any(each.isalnum() for each in words):  # the dots of an example are no reason
         raise OperatorRefused(Refusal.INVALID, "Say why: a reason is kept with it.", "reason")
     if len(words) > MOST_REASON:
         raise OperatorRefused(Refusal.INVALID, f"A reason has at most {MOST_REASON} characters.", "reason")

@@ -161,6 +161,7 @@ async def test_a_start_without_lark(tmp_path: Path) -> None:
         await here.gateway.start()
         checks = await ready_until(here, lambda status, _: status == 503)
         assert failed(checks) == {"lark.default"}
+        assert "Lark cannot be reached for app default" in here.gateway.output()
         await here.lark.go_online()
         question = here.ask(QUESTION)
         assert await pushed(here, question) == [200]

@@ -80,7 +80,14 @@ def test_reasons_notes_and_names_are_bounded_and_printable() -> None:
     assert reason_of("  not \n there ") == "not there"
     assert note_of(" a\nb\x07 ") == "a\nb\N{REPLACEMENT CHARACTER}"
     assert name_of(" lin   zhang ") == "lin zhang"
-    for take, text in ((reason_of, ""), (reason_of, "x" * 501), (note_of, ""), (name_of, ""), (name_of, "x" * 61)):
+    for take, text in (
+        (reason_of, ""),
+        (reason_of, "…."),
+        (reason_of, "x" * 501),
+        (note_of, ""),
+        (name_of, ""),
+        (name_of, "x" * 61),
+    ):
         with pytest.raises(OperatorRefused):
             take(text)
 
