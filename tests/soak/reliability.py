@@ -15,6 +15,7 @@ from tests.soak import matrix
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 RESULTS = Path(__file__).with_name("results.json")
+BENCH = Path(__file__).parents[1] / "bench" / "results.md"
 _PLACE = re.compile(r"(<!-- measured: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 ROWS = (
@@ -71,9 +72,13 @@ def filled(page: str, measured: dict[str, str]) -> str:
     )
 
 
+def _bench_table() -> str:
+    return "\n".join(line for line in BENCH.read_text(encoding="utf-8").splitlines() if line.startswith("|"))
+
+
 def measured() -> dict[str, str]:
     """Everything that is measured here, by place."""
-    found = {"fault-matrix": matrix.table(matrix.read())}
+    found = {"fault-matrix": matrix.table(matrix.read()), "bench": _bench_table()}
     if RESULTS.exists():
         counted = json.loads(RESULTS.read_text(encoding="utf-8"))
         found |= {"soak": soak_table(counted["soak"]), "durable": durable_table(counted["durable"])}
