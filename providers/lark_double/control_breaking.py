@@ -13,7 +13,7 @@ from providers.lark_double.model import UuidRepeat
 from providers.lark_double.wire import Json, flag, integer, mapping, number, sequence, text, texts
 
 _SECONDS = frozenset({"push_timeout_s", "challenge_timeout_s"})
-_TOLD = frozenset({"seconds", "code", "http_status", "message_id"})
+_TOLD = frozenset[str]().union(*USES.values())
 _LACKING = {
     FaultKind.DELAY_BEFORE: frozenset({"seconds"}),
     FaultKind.DELAY_AFTER: frozenset({"seconds"}),

@@ -38,8 +38,8 @@ class Rivals(Enum):
     """Whether a message that could be a part could be another part's just as well."""
 
     NONE = "none"
-    BEING_READ = "being_read"
-    """Where those are is said already, and read next: that tells."""
+    OPEN = "open"
+    """They are being sent, or where they are is said already and read next: that tells more."""
     UNPROVED = "unproved"
     """Of one of them nothing more will be known by itself."""
 
@@ -59,8 +59,12 @@ def rivals_of(connection: Connection, part: Part, route: Route) -> Rivals:
     others = [other for other in _RIVALS.rows(connection, asked) if _same_parent(other, route)]
     if not others:
         return Rivals.NONE
-    being_read = (other["located"] and other["state"] == State.VERIFICATION_REQUIRED.value for other in others)
-    return Rivals.BEING_READ if all(being_read) else Rivals.UNPROVED
+    return Rivals.OPEN if all(_is_open(other) for other in others) else Rivals.UNPROVED
+
+
+def _is_open(other: Row) -> bool:
+    state = State(other["state"])
+    return state is State.SENDING or (state is State.VERIFICATION_REQUIRED and other["located"] is not None)
 
 
 def _same_parent(other: Row, route: Route) -> bool:
