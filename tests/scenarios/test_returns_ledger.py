@@ -280,15 +280,14 @@ class TestLocators:
 
     @pytest.mark.parametrize("settled", [False, True])
     def test_a_rival_under_way_keeps_a_message_from_being_claimed(self, db: Connection, *, settled: bool) -> None:
+        """It waits for what becomes of the other send; only where that will say no more, an operator has to."""
         place = route(thread="omt_1", reply_to="om_q")
         unsure, rival = put(db, "a", to=place), put(db, "b", to=place)
         attempt = begin(db, unsure)
         assert attempt is not None
         attempts.conclude(db, attempt, Unknown("timeout"), Millis(START), POLICY)
-        assert begin(db, rival) is not None
-        claim = check(db, unsure, START + 500)
-        assert claim is not None
-        began = Millis(START + (10**6 if settled else 500))
+        under_way = begin(db, rival)
+        assert under_way is not None
         found = Reading(
             locator=Locator(MessageId("om_9"), place.chat_id, place.thread_id),
             parent_id=None,
@@ -297,13 +296,20 @@ class TestLocators:
             sent_at=Millis(START),
             visible="x",
         )
-        checks.conclude_search(db, claim, checks.Found((found,), began), began, POLICY)
-        assert locator_of(db, unsure) is None
-        assert state(db, unsure) == (
-            ("explicit_unverified", "ambiguous_match")
-            if settled
-            else ("verification_required", "provider_locator_unavailable")
-        )
+
+        def searched(at: int) -> tuple[str, str | None]:
+            claim = check(db, unsure, at)
+            assert claim is not None
+            began = Millis(START + 10**6 if settled else at)
+            checks.conclude_search(db, claim, checks.Found((found,), began), began, POLICY)
+            assert locator_of(db, unsure) is None
+            return state(db, unsure)
+
+        waits = ("verification_required", "provider_locator_unavailable")
+        assert searched(START + 500) == waits
+        attempts.conclude(db, under_way, Unknown("timeout"), Millis(START + 600), POLICY)
+        due = load(db, unsure).due_at
+        assert searched(due) == (("explicit_unverified", "ambiguous_match") if settled else waits)
 
 
 class TestEchoes:
