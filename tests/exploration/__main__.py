@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 from tests.exploration.behaviours import BEHAVIOURS
 from tests.exploration.explorer import Explorer
@@ -18,6 +20,7 @@ from tests.exploration.test_exploration_nth_await import Delivery, pairs_of
 from tests.exploration.test_exploration_nth_await_mind import RECEPTIONS, Turning
 
 FULL = ((2, 0, 2), (1, 1, 1))
+PROGRESS = 500
 
 
 def interleavings(crashes: int, pauses: int, faults: int) -> None:
@@ -36,19 +39,25 @@ def interleavings(crashes: int, pauses: int, faults: int) -> None:
 
 def pairs() -> None:
     """End two lives at every pair of awaits; raises at the first run that goes wrong."""
-    delivery, turning = Delivery(), Turning()
-    for name, run in (("a return", delivery.run), ("a turn", turning.run)):
-        found = pairs_of(run)
-        for pair in found:
-            run(*pair)
-        print(f"{name}: {len(found):,} pairs", flush=True)
+    for name, run in (("a return", Delivery().run), ("a turn", Turning().run)):
+        _each_pair(name, run, _judged_by_itself)
     for name, (make, judge) in RECEPTIONS.items():
         reception = make()
-        found = pairs_of(reception.run)
-        for pair in found:
-            reception.run(*pair)
-            judge(reception)
-        print(f"an event ({name}): {len(found):,} pairs", flush=True)
+        _each_pair(f"an event ({name})", reception.run, lambda judge=judge, reception=reception: judge(reception))
+
+
+def _each_pair(name: str, run: Callable[..., Any], judge: Callable[[], None]) -> None:
+    found, began = pairs_of(run), time.monotonic()
+    for count, pair in enumerate(found, 1):
+        run(*pair)
+        judge()
+        if count % PROGRESS == 0:
+            print(f"{name}: {count:,} of {len(found):,} pairs", file=sys.stderr, flush=True)
+    print(f"{name}: {len(found):,} pairs, {time.monotonic() - began:.1f} s", flush=True)
+
+
+def _judged_by_itself() -> None:
+    """Its run raises when something is wrong."""
 
 
 def main(words: list[str]) -> None:
