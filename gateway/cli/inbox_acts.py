@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
@@ -22,8 +23,15 @@ class WaitCommand(click.Command):
     """A command whose ``--wait`` may stand without a number, also before an argument."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give a bare ``--wait`` its default."""
-        return super().parse_args(ctx, [f"--wait={WAIT_S:g}" if arg == "--wait" else arg for arg in args])
+        """Give a bare ``--wait`` its default. A number that stands beside it is an argument, which the refusal says."""
+        given = [f"--wait={WAIT_S:g}" if arg == "--wait" else arg for arg in args]
+        beside = [after for arg, after in pairwise(args) if arg == "--wait" and after.isdecimal()]
+        try:
+            return super().parse_args(ctx, given)
+        except click.UsageError as wrong:
+            if beside:
+                wrong.message = f"{wrong.message.rstrip('.')}. Seconds are written --wait={beside[0]}."
+            raise
 
 
 def _common(function: F) -> F:

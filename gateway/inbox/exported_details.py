@@ -18,6 +18,7 @@ _OF_RETURNS: Final = frozenset(
         "before_error",
         "candidates",
         "code",
+        "differs",
         "error",
         "event",
         "fault",

@@ -53,6 +53,7 @@ ENDED: Mapping[Outcome, tuple[str, str]] = {
     ),
     Outcome.NOTED: ("Noted.", "已记下。"),
     Outcome.SNOOZED: ("Snoozed.", "已暂缓提醒。"),
+    Outcome.WOKEN: ("Not snoozed any more.", "已恢复提醒。"),
     Outcome.REVEALED: ("Shown, and recorded.", "已显示，并已记录。"),
 }
 

@@ -64,7 +64,9 @@ class Outcome(Enum):
     NOTED = "noted"
     """It stands in the timeline."""
     SNOOZED = "snoozed"
-    """It is left alone until then, or woken."""
+    """It is left alone until then."""
+    WOKEN = "woken"
+    """It is not left alone any more."""
     REVEALED = "revealed"
     """It was shown, and that is recorded."""
 

@@ -178,7 +178,7 @@ class Taking:
         if until > self.now + LONGEST_SNOOZE_MS:
             raise OperatorRefused(Refusal.INVALID, "A request is snoozed for a year at most.", "until")
         operators.snooze(self.connection, self.view.request_id, until, self.who, self.now)
-        return self.done(Outcome.SNOOZED, {"until": until})
+        return self.done(Outcome.SNOOZED if until > self.now else Outcome.WOKEN, {"until": until})
 
     def reveal(self) -> Carried:
         carried = self.done(Outcome.REVEALED)

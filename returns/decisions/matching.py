@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from returns.decisions.fingerprint import fingerprint
 from returns.delivery import Event
@@ -52,6 +52,8 @@ class Nothing:
     """None could be it."""
 
 
+_STAYS_WHEN_RECALLED: Final = frozenset({"message", "sender", "chat"})
+
 Match: TypeAlias = One | Several | OnlyRecalled | Nothing
 
 
@@ -65,14 +67,28 @@ def same_place(reading: Reading, route: Route) -> bool:
 
 
 def judge(reading: Reading, locator: Locator, expected: Expected) -> Event:
-    """What reading the located message proves: ``PROVED``, ``RECALLED`` or ``MISMATCH``."""
-    if reading.locator.message_id != locator.message_id:
-        return Event.MISMATCH
-    if reading.recalled:  # its content is gone, so there is nothing left to compare
+    """What reading the located message proves: ``PROVED``, ``RECALLED`` or ``MISMATCH``.
+
+    Of a recalled message the content is gone; it is the part all the same, unless it is another's or in another chat.
+    """
+    differs = differences(reading, locator, expected)
+    if reading.recalled and _STAYS_WHEN_RECALLED.isdisjoint(differs):
         return Event.RECALLED
-    if not same_place(reading, expected.route) or fingerprint(reading.visible) != expected.fingerprint:
-        return Event.MISMATCH
-    return Event.PROVED
+    return Event.MISMATCH if differs else Event.PROVED
+
+
+def differences(reading: Reading, locator: Locator, expected: Expected) -> tuple[str, ...]:
+    """In what a message that was read is not the part, in words that reveal nothing of either."""
+    route = expected.route
+    agreements = {
+        "message": reading.locator.message_id == locator.message_id,
+        "sender": reading.ours,
+        "chat": reading.locator.chat_id == route.chat_id,
+        "thread": reading.locator.thread_id == route.thread_id,
+        "parent": route.thread_id is not None or reading.parent_id == route.reply_to,
+        "content": reading.recalled or fingerprint(reading.visible) == expected.fingerprint,
+    }
+    return tuple(name for name, agrees in agreements.items() if not agrees)
 
 
 def candidates(readings: Iterable[Reading], expected: Expected) -> tuple[Reading, ...]:

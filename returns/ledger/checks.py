@@ -138,8 +138,15 @@ def hurry(connection: Connection, app: AppName, now: Millis) -> None:
     _HURRY.run(connection, {"app": app, "now": now})
 
 
-def conclude_reading(connection: Connection, check: Check, event: Event, now: Millis, policy: ReturnsPolicy) -> bool:
-    """The located message was read: ``PROVED``, ``MISMATCH``, ``RECALLED`` or ``MISSING``.
+def conclude_reading(
+    connection: Connection,
+    check: Check,
+    event: Event,
+    now: Millis,
+    policy: ReturnsPolicy,
+    differs: Sequence[str] = (),
+) -> bool:
+    """The located message was read: ``PROVED``, ``MISMATCH`` (in what it ``differs``), ``RECALLED`` or ``MISSING``.
 
     A message can be missing for a moment after it was accepted: that counts only after the settle time.
     """
@@ -148,7 +155,8 @@ def conclude_reading(connection: Connection, check: Check, event: Event, now: Mi
         return False
     if event is Event.MISSING and check.began_at < check.settled_at:
         return _too_early(connection, part, check, now, policy)
-    told = Told(Fact.READ_BACK, {"outcome": event.value})
+    outcome: Detail = {"outcome": event.value}
+    told = Told(Fact.READ_BACK, {**outcome, "differs": ", ".join(differs)} if differs else outcome)
     changes: dict[str, object] = {"failures": 0}
     if event is Event.PROVED:
         if check.source is not Source.DIRECT:

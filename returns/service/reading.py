@@ -6,7 +6,7 @@ from typing import assert_never
 
 from sqlalchemy import Connection
 
-from returns.decisions.matching import judge
+from returns.decisions.matching import differences, judge
 from returns.delivery import Event
 from returns.ids import AppName
 from returns.ledger import checks
@@ -24,6 +24,7 @@ async def read_back(tools: Tools, check: Check, locator: Locator, turn: Turn) ->
     if isinstance(outcome, Unreachable):
         await tools.heed(app, Api.READS, outcome.retry_after_ms)
     meaning = _meaning(outcome, locator, check)
+    differs = differences(outcome, locator, check.expected) if isinstance(outcome, Reading) else ()
     now = tools.clock.now()
     again = regained(tools, app, read=not isinstance(outcome, Unreachable))
 
@@ -31,7 +32,7 @@ async def read_back(tools: Tools, check: Check, locator: Locator, turn: Turn) ->
         if isinstance(meaning, NotRead):
             checks.conclude_not_read(connection, check, meaning, now, tools.policy)
         else:
-            checks.conclude_reading(connection, check, meaning, now, tools.policy)
+            checks.conclude_reading(connection, check, meaning, now, tools.policy, differs)
         if again:
             checks.hurry(connection, app, now)
 

@@ -195,6 +195,11 @@ def test_verify_waits_for_the_gateway(config: Path, tmp_path: Path, wait: list[s
     assert json.loads(ran.stdout)["delivery"]["status"] == "delivered"
 
 
+def test_seconds_beside_wait_are_explained(config: Path) -> None:
+    ran = run(config, "verify", "--wait", "5", "r_0")
+    assert (ran.returncode, "Seconds are written --wait=5." in ran.stderr) == (2, True)
+
+
 def test_events(config: Path, tmp_path: Path) -> None:
     filled(tmp_path, 1)
     assert json.loads(out(config, "events", "--state", "alarm", "--json")) == {"items": [], "next_cursor": None}

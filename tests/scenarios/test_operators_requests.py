@@ -231,8 +231,9 @@ async def test_what_is_snoozed_comes_back_by_itself(tmp_path: Path) -> None:
         assert (shown["needs_operator"], shown["snoozed_until"][-1]) == (True, "Z")
         home.clock.move(60_000)
         assert await listed(home, needs=True) == [request]
-        await home.act(request, Snooze(Millis(home.clock.now() + 60_000)))
-        await home.act(request, Snooze(home.clock.now()))
+        snoozed = await home.act(request, Snooze(Millis(home.clock.now() + 60_000)))
+        woken = await home.act(request, Snooze(home.clock.now()))
+        assert (snoozed.outcome, woken.outcome) == (Outcome.SNOOZED, Outcome.WOKEN)
         assert await listed(home, needs=True) == [request], "woken"
         assert await home.refused(request, Snooze(Millis(home.clock.now() + 367 * 86_400_000))) == "invalid_request"
 

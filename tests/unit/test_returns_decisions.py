@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from returns.decisions.document import Text
 from returns.decisions.fingerprint import fingerprint
 from returns.decisions.keys import chat_key, idempotency_key, part_id, route_digest
-from returns.decisions.matching import Expected, Nothing, One, OnlyRecalled, Several, candidates, judge, match
+from returns.decisions.matching import (
+    Expected,
+    Nothing,
+    One,
+    OnlyRecalled,
+    Several,
+    candidates,
+    differences,
+    judge,
+    match,
+)
 from returns.decisions.pacing import IN_FLIGHT_MS, MINUTE_MS, SECOND_MS, Pace, Window
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.refusals import Refusing, after_send, before_send
@@ -71,6 +81,28 @@ class TestMatching:
 
     def test_recalled_before_anything_is_compared(self) -> None:
         assert judge(shown(recalled=True), shown().locator, EXPECTED) is Event.RECALLED
+
+    @pytest.mark.parametrize("changes", [{"ours": False}, {"chat_id": "oc_2"}, {"message_id": "om_2"}])
+    def test_a_recalled_message_of_another_is_not_the_part(self, changes: dict[str, object]) -> None:
+        assert judge(shown(recalled=True, **changes), shown().locator, EXPECTED) is Event.MISMATCH
+
+    @pytest.mark.parametrize("changes", [{"thread_id": "omt_1"}, {"parent_id": None}])
+    def test_a_recalled_message_may_have_lost_its_place(self, changes: dict[str, object]) -> None:
+        assert judge(shown(recalled=True, **changes), shown().locator, EXPECTED) is Event.RECALLED
+
+    @pytest.mark.parametrize(
+        ("changes", "differs"),
+        [
+            ({}, ()),
+            ({"message_id": "om_2"}, ("message",)),
+            ({"ours": False, "chat_id": "oc_2"}, ("sender", "chat")),
+            ({"thread_id": "omt_1", "parent_id": None}, ("thread", "parent")),
+            ({"document": ((Text("y"),),)}, ("content",)),
+            ({"recalled": True}, ()),
+        ],
+    )
+    def test_in_what_it_differs(self, changes: dict[str, object], differs: tuple[str, ...]) -> None:
+        assert differences(shown(**changes), shown().locator, EXPECTED) == differs
 
     def test_the_parent_does_not_count_inside_a_thread(self) -> None:
         inside = shown(thread_id="omt_1", parent_id="om_root")
