@@ -2,6 +2,11 @@
 
 A message is the part only if everything agrees: ours, the chat, the thread, outside threads the parent, and what a
 person reads. Inside a thread a provider may name the thread's root as the parent, so it is not compared there.
+
+A thread can be begun after the question was asked: on the question, and Lark puts the replies to it into that thread;
+or on the answer itself. The answer to a question that was asked outside threads is therefore its reply wherever a
+search finds it; what proves it is read with the message (``moved_to``).
+(https://open.feishu.cn/document/uAjLw4CM/ukTMukTMukTM/reference/im-v1/message/thread-introduction)
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from typing import Final, TypeAlias
 
 from returns.decisions.fingerprint import fingerprint
 from returns.delivery import Event
-from returns.ids import MessageId, Millis
+from returns.ids import MessageId, Millis, ThreadId
 from returns.ports import Locator, Reading, Route
 
 
@@ -58,12 +63,12 @@ Match: TypeAlias = One | Several | OnlyRecalled | Nothing
 
 
 def same_place(reading: Reading, route: Route) -> bool:
-    """Whether the message is ours and stands where the route leads."""
+    """Whether the message is ours and stands where a search along the route looks for it."""
     if not reading.ours or reading.locator.chat_id != route.chat_id:
         return False
-    if reading.locator.thread_id != route.thread_id:
-        return False
-    return route.thread_id is not None or reading.parent_id == route.reply_to
+    if route.thread_id is not None:
+        return reading.locator.thread_id == route.thread_id
+    return reading.parent_id == route.reply_to
 
 
 def judge(reading: Reading, locator: Locator, expected: Expected) -> Event:
@@ -91,6 +96,16 @@ def differences(reading: Reading, locator: Locator, expected: Expected) -> tuple
     return tuple(name for name, agrees in agreements.items() if not agrees)
 
 
+def moved_to(reading: Reading, locator: Locator, expected: Expected) -> ThreadId | None:
+    """The thread in which a message stands that was sent outside threads, if nothing else speaks against it.
+
+    What proves it: the question stands in that thread too, or the thread was begun on the message.
+    """
+    differs = set(differences(reading, locator, expected)) - {"parent"}
+    outside = expected.route.thread_id is None
+    return reading.locator.thread_id if outside and differs == {"thread"} else None
+
+
 def candidates(readings: Iterable[Reading], expected: Expected) -> tuple[Reading, ...]:
     """The messages that could be the part, each once: live ones with its content, and recalled ones without any."""
     found: dict[MessageId, Reading] = {}
@@ -108,7 +123,7 @@ class Sieve:
     Each message is compared by its digest alone, so that its cost does not grow with the number of the parts.
     """
 
-    __slots__ = ("_ahead_ms", "_expected", "_kept", "_parents", "_since", "_wanted")
+    __slots__ = ("_ahead_ms", "_expected", "_kept", "_parents", "_seen", "_since", "_threads", "_wanted")
 
     def __init__(self, expected: Sequence[Expected]) -> None:
         """All of them have the same app, chat and thread."""
@@ -117,6 +132,8 @@ class Sieve:
         self._parents = {_parent(each.route) for each in expected}
         self._since = min((each.since for each in expected), default=Millis(0))
         self._ahead_ms = 0
+        self._seen: set[MessageId] = set()
+        self._threads: dict[MessageId, ThreadId] = {}
         self._kept: dict[MessageId, tuple[MessageId | None, str | None, Reading]] = {}
 
     def add(self, readings: Iterable[Reading], ahead_ms: int = 0) -> None:
@@ -124,12 +141,21 @@ class Sieve:
         self._ahead_ms = ahead_ms
         since = self._since - ahead_ms
         for reading in readings:
-            parent = None if reading.locator.thread_id is not None else reading.parent_id
+            self._note_question(reading.locator)
+            parent = _parent_in(reading, self._expected[0].route)
             if reading.sent_at < since or not self._stands_here(reading) or parent not in self._parents:
                 continue
             content = None if reading.recalled else fingerprint(reading.visible)
             if content is None or (parent, content) in self._wanted:
                 self._kept[reading.locator.message_id] = (parent, content, reading)
+
+    def seen(self) -> Set[MessageId]:
+        """The questions that stood on the pages."""
+        return self._seen
+
+    def threads(self) -> Mapping[MessageId, ThreadId]:
+        """The questions that a thread was begun on: replies to them stand in it. From the pages that were added."""
+        return self._threads
 
     def found(self) -> Sequence[Sequence[Reading]]:
         """For each of the parts, in their order, the messages that could be it."""
@@ -145,14 +171,26 @@ class Sieve:
         of_it = (*groups.get((parent, expected.fingerprint), ()), *groups.get((parent, None), ()))
         return [reading for reading in of_it if reading.sent_at >= expected.since - self._ahead_ms]
 
+    def _note_question(self, at: Locator) -> None:
+        if at.message_id not in self._parents:
+            return
+        self._seen.add(at.message_id)
+        if at.thread_id is not None:
+            self._threads[at.message_id] = at.thread_id
+
     def _stands_here(self, reading: Reading) -> bool:
-        route = self._expected[0].route
-        return reading.ours and (reading.locator.chat_id, reading.locator.thread_id) == (route.chat_id, route.thread_id)
+        route, at = self._expected[0].route, reading.locator
+        return reading.ours and at.chat_id == route.chat_id and route.thread_id in (None, at.thread_id)
 
 
 def _parent(route: Route) -> MessageId | None:
     """What the parent of a message along the route is compared with; in a thread, nothing."""
     return None if route.thread_id is not None else route.reply_to
+
+
+def _parent_in(reading: Reading, route: Route) -> MessageId | None:
+    """The parent of a message, as far as it is compared in the place of the route."""
+    return None if route.thread_id is not None else reading.parent_id
 
 
 def match(found: Iterable[Reading], owned: Set[MessageId]) -> Match:

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from returns.decisions.matching import Expected, Nothing, One, OnlyRecalled, Several, match
+from returns.decisions.matching import Expected, Nothing, One, OnlyRecalled, Several, differences, match
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.retry import backoff_ms, retry_after_ms
 from returns.delivery import ERRORS, Error, Event, State, unread
@@ -26,8 +26,8 @@ from returns.ledger.tables import parts
 from returns.ports import Authority, Locator, Reading, Verdict
 
 BEFORE_ATTEMPT_MS = 120_000
-"""A search begins so long before the attempt, for clocks that differ; and no later than the question was asked, for our
-clock may have been wrong when the attempt was noted."""
+"""A search begins so long before the attempt, for clocks that differ. What it does not find is looked for from the
+question on, for our clock may have been wrong when the attempt was noted."""
 
 AFTER_ATTEMPT_MS = 300_000
 """What was sent so long after an attempt is not that attempt's any more: a send is bounded, and clocks differ."""
@@ -66,6 +66,8 @@ class Check:
     """What was not found before this does not count, by its locator or by a search."""
     began_at: Millis
     attempted_at: Millis
+    near: Millis
+    """Where a search begins; it goes back to ``expected.since`` for what is not found from here on."""
     crowded: bool = False
     """Others of its chat are due as well."""
 
@@ -124,6 +126,7 @@ def claim(
         settled_at=Millis(attempted + policy.settle_ms),
         began_at=now,
         attempted_at=Millis(attempted),
+        near=Millis(since),
         crowded=_crowded(connection, part, VERIFY if known else SEARCH, now),
     )
 
@@ -144,25 +147,30 @@ def conclude_reading(
     event: Event,
     now: Millis,
     policy: ReturnsPolicy,
-    differs: Sequence[str] = (),
+    shown: Reading | None = None,
 ) -> bool:
-    """The located message was read: ``PROVED``, ``MISMATCH`` (in what it ``differs``), ``RECALLED`` or ``MISSING``.
+    """The located message was read, as it was ``shown``: ``PROVED``, ``MISMATCH``, ``RECALLED`` or ``MISSING``.
 
-    A message can be missing for a moment after it was accepted: that counts only after the settle time.
+    A message can be missing for a moment after it was accepted: that counts only after the settle time. What an
+    operator named proves nothing while a send is under way whose message it could be: that one's own answer says more.
     """
     part = held(connection, check.part_id, State.VERIFICATION_REQUIRED, check.fence)
-    if part is None or check.source is None:
+    if part is None or check.source is None or check.locator is None:
         return False
     if event is Event.MISSING and check.began_at < check.settled_at:
         return _too_early(connection, part, check, now, policy)
-    outcome: Detail = {"outcome": event.value}
-    told = Told(Fact.READ_BACK, {**outcome, "differs": ", ".join(differs)} if differs else outcome)
+    guessed = event is Event.PROVED and check.source is Source.OPERATOR
+    if guessed and shown is not None and rivals_of(connection, part, shown) is Rivals.OPEN:
+        return _too_early(connection, part, check, now, policy)
+    outcome: dict[str, str | int | bool | None] = {"outcome": event.value}
+    if event is Event.MISMATCH and shown is not None:
+        outcome["differs"] = ", ".join(differences(shown, check.locator, check.expected))
     changes: dict[str, object] = {"failures": 0}
     if event is Event.PROVED:
         if check.source is not Source.DIRECT:
             candidates.forget(connection, part.part_id)
         changes |= {"verification": verification_by(check.source).value, "delivered_at": now}
-    return move(connection, part, event, now, changes=changes, told=told)
+    return move(connection, part, event, now, changes=changes, told=Told(Fact.READ_BACK, outcome))
 
 
 def conclude_not_read(
@@ -216,7 +224,8 @@ def _found(
     connection: Connection, part: Part, check: Check, one: One, found: Found, now: Millis, policy: ReturnsPolicy
 ) -> bool:
     """One message: it is the part, unless another part of ours could be it just as well."""
-    rivals = rivals_of(connection, part, check.expected.route)
+    message = next(each for each in found.candidates if each.locator == one.locator)
+    rivals = rivals_of(connection, part, message)
     if rivals is Rivals.UNPROVED and found.began_at >= check.settled_at:
         others = {each.locator.message_id for each in found.candidates} - {one.locator.message_id}
         return _ambiguous(connection, part, found, others, now, rivals=True)

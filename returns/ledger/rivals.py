@@ -12,12 +12,18 @@ from returns.ledger.lanes import LANES
 from returns.ledger.parts import Part
 from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import part_locators, parts, return_routes
-from returns.ports import Route
+from returns.ports import Reading
 
 _UNPROVED = (State.SENDING, State.VERIFICATION_REQUIRED, State.EXPLICIT_UNVERIFIED)
 
 _RIVALS: Final = Prepared(
-    select(parts.c.placement, parts.c.state, return_routes.c.reply_to, part_locators.c.part_id.label("located"))
+    select(
+        parts.c.placement,
+        parts.c.state,
+        return_routes.c.reply_to,
+        return_routes.c.thread_id,
+        part_locators.c.part_id.label("located"),
+    )
     .join(return_routes, return_routes.c.return_id == parts.c.return_id)
     .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
     .where(
@@ -29,7 +35,7 @@ _RIVALS: Final = Prepared(
         parts.c.fingerprint == bindparam("fingerprint"),
         parts.c.part_id != bindparam("part"),
         parts.c.state.in_([bindparam(f"state_{number}", state.value) for number, state in enumerate(_UNPROVED)]),
-        return_routes.c.thread_id.is_not_distinct_from(bindparam("thread")),
+        or_(return_routes.c.thread_id == bindparam("thread"), return_routes.c.thread_id.is_(None)),
     )
 )
 
@@ -44,8 +50,8 @@ class Rivals(Enum):
     """Of one of them nothing more will be known by itself."""
 
 
-def rivals_of(connection: Connection, part: Part, route: Route) -> Rivals:
-    """How the unproved parts stand that were attempted with the same content and place, whatever became of them since.
+def rivals_of(connection: Connection, part: Part, message: Reading) -> Rivals:
+    """How the other unproved parts stand that were attempted with the same content and that the message could be.
 
     Whenever that was: an answer that could not be proved may have arrived all the same, also where a wrong message is
     kept in its place, and the moment of an attempt is by a clock that may have been wrong.
@@ -54,9 +60,9 @@ def rivals_of(connection: Connection, part: Part, route: Route) -> Rivals:
         "chat": part.chat_key,
         "fingerprint": part.fingerprint,
         "part": part.part_id,
-        "thread": route.thread_id,
+        "thread": message.locator.thread_id,
     }
-    others = [other for other in _RIVALS.rows(connection, asked) if _same_parent(other, route)]
+    others = [other for other in _RIVALS.rows(connection, asked) if _could_be(other, message)]
     if not others:
         return Rivals.NONE
     return Rivals.OPEN if all(_is_open(other) for other in others) else Rivals.UNPROVED
@@ -67,7 +73,12 @@ def _is_open(other: Row) -> bool:
     return state is State.SENDING or (state is State.VERIFICATION_REQUIRED and other["located"] is not None)
 
 
-def _same_parent(other: Row, route: Route) -> bool:
-    """In a thread a parent says nothing; elsewhere the message answers the same one."""
+def _could_be(other: Row, message: Reading) -> bool:
+    """Whether the message stands where that part's would: in its thread, or anywhere as a reply to its question.
+
+    What was sent outside threads stands in one all the same where it was begun on the question, or on the answer.
+    """
+    if other["thread_id"] is not None:
+        return True  # it is the message's, as was asked
     parent = other["reply_to"] if other["placement"] == "reply" else None
-    return route.thread_id is not None or parent == route.reply_to
+    return message.parent_id == parent

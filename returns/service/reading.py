@@ -6,13 +6,13 @@ from typing import assert_never
 
 from sqlalchemy import Connection
 
-from returns.decisions.matching import differences, judge
 from returns.delivery import Event
 from returns.ids import AppName
 from returns.ledger import checks
 from returns.ledger.checks import Check, NotRead
 from returns.ports import Api, Locator, Missing, NotPermitted, Reading, ReadOutcome, Unreachable
 from returns.service.holding import while_held
+from returns.service.landing import judge_where_it_landed
 from returns.service.tools import Tools, Turn
 
 
@@ -21,10 +21,9 @@ async def read_back(tools: Tools, check: Check, locator: Locator, turn: Turn) ->
     app = check.expected.route.app
     await turn.begin()
     outcome = await while_held(tools, check.part_id, check.fence, tools.provider.read(app, locator))
-    if isinstance(outcome, Unreachable):
-        await tools.heed(app, Api.READS, outcome.retry_after_ms)
-    meaning = _meaning(outcome, locator, check)
-    differs = differences(outcome, locator, check.expected) if isinstance(outcome, Reading) else ()
+    await turn.end()
+    meaning = await while_held(tools, check.part_id, check.fence, _meaning(tools, outcome, locator, check))
+    shown = outcome if isinstance(outcome, Reading) else None
     now = tools.clock.now()
     again = regained(tools, app, read=not isinstance(outcome, Unreachable))
 
@@ -32,7 +31,7 @@ async def read_back(tools: Tools, check: Check, locator: Locator, turn: Turn) ->
         if isinstance(meaning, NotRead):
             checks.conclude_not_read(connection, check, meaning, now, tools.policy)
         else:
-            checks.conclude_reading(connection, check, meaning, now, tools.policy, differs)
+            checks.conclude_reading(connection, check, meaning, now, tools.policy, shown)
         if again:
             checks.hurry(connection, app, now)
 
@@ -49,15 +48,16 @@ def regained(tools: Tools, app: AppName, *, read: bool) -> bool:
     return was
 
 
-def _meaning(outcome: ReadOutcome, locator: Locator, check: Check) -> Event | NotRead:
+async def _meaning(tools: Tools, outcome: ReadOutcome, locator: Locator, check: Check) -> Event | NotRead:
     match outcome:
         case Reading():
-            return judge(outcome, locator, check.expected)
+            return await judge_where_it_landed(tools, check, locator, outcome)
         case Missing():
             return Event.MISSING
         case NotPermitted():
             return NotRead("not_permitted")
         case Unreachable(retry_after_ms):
+            await tools.heed(check.expected.route.app, Api.READS, retry_after_ms)
             return NotRead("unreachable", retry_after_ms)
         case _:
             assert_never(outcome)

@@ -1,60 +1,122 @@
 """Looking for messages whose locators are not known: the whole window is read, or nothing is concluded from it.
 
-Lark gives a chat's history by time, the oldest first, and a thread's only from its newest message on, so where the
-window begins is the provider's matter; here only its end counts, because absence can be concluded from a complete
-reading alone. One reading serves all parts of a place.
-(https://open.feishu.cn/document/server-docs/im-v1/message/list)
+The window begins a little before the attempt. What is not found there is looked for from the question on, because our
+clock may have been wrong when the attempt was noted; and where a thread was begun on the question since, in that
+thread, because Lark puts the replies to such a message into it. One reading serves all parts of a place.
+
+Lark gives a chat's history by time, the oldest first, and a thread's only from its newest message on, so where a window
+begins is the provider's matter; here only its end counts, because absence can be concluded from a complete reading
+alone. (https://open.feishu.cn/document/server-docs/im-v1/message/list)
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Sequence
-from typing import assert_never
+from dataclasses import replace
+from typing import Final
 
 from returns.decisions.matching import Sieve
-from returns.ids import AppName, Millis
+from returns.ids import MessageId, Millis, ThreadId
 from returns.ledger.checks import AFTER_ATTEMPT_MS, Check, Found, NotRead
-from returns.ports import Api, Call, NotPermitted, Reading, Unreachable, WindowPage
+from returns.ports import Reading, Route, WindowPage
+from returns.service.question_thread import thread_of_question
 from returns.service.tools import Tools
+from returns.service.window import ReadTo, read_window
 
-MOST_PAGES = 2000
-"""So many pages are read of one window. Of a chat's, that is enough for what was attempted well before its end."""
+MOST_EARLIER_PAGES: Final = 200
+"""So many pages are read of what lies between a question and the window of its answer's attempt."""
+
+QUESTIONS_AT_ONCE: Final = 8
 
 
-async def search(tools: Tools, checks: Sequence[Check], app: AppName) -> Sequence[Found | NotRead]:
+async def search(tools: Tools, checks: Sequence[Check]) -> Sequence[Found | NotRead]:
     """For each part of one place, all messages in its window that could be it."""
-    began_at = tools.clock.now()
-    sieve = Sieve([check.expected for check in checks])
-    route, since = checks[0].expected.route, min(check.expected.since for check in checks)
-    cursor: str | None = None
-    read_to = since
-    ahead_ms: int | None = None
-    for _ in range(MOST_PAGES):
-        async with tools.turn(Call(app, Api.LISTS)) as turn:
-            await turn.begin()
-            page = await tools.provider.list_window(route, since, cursor)
-        match page:
-            case WindowPage(ahead_ms=shown_ms) if ahead_ms not in (None, shown_ms):
-                return [NotRead("unreachable")] * len(checks)  # the pages before this one began too late
-            case WindowPage(readings, cursor, ahead_ms):
-                sieve.add(readings, ahead_ms)
-                read_to = _read_to(readings, read_to)
-                if cursor is None:
-                    return [Found(found, began_at) for found in sieve.found()]
-            case NotPermitted():
-                return [NotRead("not_permitted")] * len(checks)
-            case Unreachable(retry_after_ms):
-                await tools.heed(app, Api.LISTS, retry_after_ms)
-                return [NotRead("unreachable", retry_after_ms)] * len(checks)
-            case _:
-                assert_never(page)
-    late = NotRead("unreachable")
-    found = zip(checks, sieve.found(), strict=True)
-    return [Found(each, began_at) if _is_past(check, read_to) else late for check, each in found]
+    return await _Search(tools, checks, tools.clock.now()).run()
 
 
-def _read_to(readings: Sequence[Reading], before: Millis) -> Millis:
-    return max((reading.sent_at for reading in readings), default=before)
+class _Search:
+    """One search, on its way."""
+
+    def __init__(self, tools: Tools, checks: Sequence[Check], began_at: Millis) -> None:
+        self._tools = tools
+        self._checks = checks
+        self._began_at = began_at
+        self._route: Route = checks[0].expected.route
+        self._near = min(check.near for check in checks)
+        self._sieve = Sieve([check.expected for check in checks])
+        self._unread: dict[MessageId | None, NotRead] = {}
+        """By the question: why not all was read that could hold its answer."""
+
+    async def run(self) -> Sequence[Found | NotRead]:
+        read = await read_window(self._tools, self._route, self._near, self._sift)
+        if isinstance(read, NotRead):
+            return [read] * len(self._checks)
+        earlier = await self._look_earlier()
+        if self._route.thread_id is None:
+            await self._look_into_threads()
+        found = zip(self._checks, self._sieve.found(), strict=True)
+        return [
+            earlier
+            if earlier is not None and self._counts(check, each)
+            else self._result(check, Found(each, self._began_at), read)
+            for check, each in found
+        ]
+
+    def _sift(self, page: WindowPage) -> bool:
+        self._sieve.add(page.readings, page.ahead_ms)
+        return False
+
+    def _sift_earlier(self, page: WindowPage) -> bool:
+        self._sift(page)
+        near = self._near - page.ahead_ms
+        return self._route.thread_id is None and any(reading.sent_at >= near for reading in page.readings)
+
+    def _missing(self) -> Sequence[Check]:
+        """What was not found, though that counts by now."""
+        found = zip(self._checks, self._sieve.found(), strict=True)
+        return [check for check, each in found if self._counts(check, each)]
+
+    def _counts(self, check: Check, found: Sequence[Reading]) -> bool:
+        """Whether the part was not found, and late enough that this says something."""
+        return not found and self._began_at >= check.settled_at
+
+    async def _look_earlier(self) -> NotRead | None:
+        """As far as it is worth it; why it could not be read."""
+        since = min((check.expected.since for check in self._missing()), default=self._near)
+        if since >= self._near:
+            return None
+        read = await read_window(self._tools, self._route, since, self._sift_earlier, MOST_EARLIER_PAGES)
+        return read if isinstance(read, NotRead) else None
+
+    async def _look_into_threads(self) -> None:
+        unseen = {check.expected.route.reply_to for check in self._missing()} - self._sieve.seen() - {None}
+        threads = dict(self._sieve.threads())
+        await self._read_questions(deque(unseen), threads)
+        since = min(check.expected.since for check in self._checks)
+        for question, thread in threads.items():
+            read = await read_window(self._tools, replace(self._route, thread_id=thread), since, self._sift)
+            if isinstance(read, NotRead) or read.moment is not None:
+                self._unread[question] = read if isinstance(read, NotRead) else NotRead("unreachable")
+
+    async def _read_questions(self, unseen: deque[MessageId | None], threads: dict[MessageId, ThreadId]) -> None:
+        async def read_on() -> None:
+            while unseen and (question := unseen.popleft()) is not None:
+                thread = await thread_of_question(self._tools, self._route, question)
+                if isinstance(thread, NotRead):
+                    self._unread[question] = thread
+                elif thread is not None:
+                    threads[question] = thread
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(QUESTIONS_AT_ONCE, len(unseen))):
+                group.create_task(read_on())
+
+    def _result(self, check: Check, found: Found, read: ReadTo) -> Found | NotRead:
+        if read.moment is not None and not _is_past(check, read.moment):
+            return NotRead("unreachable")
+        return self._unread.get(check.expected.route.reply_to, found)
 
 
 def _is_past(check: Check, read_to: Millis) -> bool:

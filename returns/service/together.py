@@ -21,6 +21,7 @@ from returns.ids import MessageId, Millis
 from returns.ledger import checks, neighbours
 from returns.ledger.checks import Check, Found, NotRead
 from returns.ledger.lanes import SEARCH, VERIFY, Lane
+from returns.ledger.locators import Source
 from returns.ports import Api, Call, Reading, Route, StorageUnavailable, Unreachable, WindowPage
 from returns.service.aside import set_aside
 from returns.service.containing import Contained
@@ -89,7 +90,7 @@ async def search_place(tools: Tools, first: Check) -> None:
     while held.checks:
         if len(held.checks) == MOST:
             await held.keep()
-        results = await while_all_held(tools, held.holds, search(tools, held.checks, route.app))
+        results = await while_all_held(tools, held.holds, search(tools, held.checks))
         await _conclude_search(tools, held.checks, results)
         if not first.crowded or not all(isinstance(result, Found) for result in results):
             return
@@ -140,7 +141,7 @@ async def _pages(tools: Tools, route: Route, waiting: Mapping[MessageId, Check])
 
 def _proves(reading: Reading, waiting: Mapping[MessageId, Check]) -> bool:
     check = waiting.get(reading.locator.message_id)
-    if check is None or check.locator is None:
+    if check is None or check.locator is None or check.source is Source.OPERATOR:  # that one is read by itself
         return False
     return judge(reading, check.locator, check.expected) is Event.PROVED
 

@@ -103,10 +103,11 @@ class Turn:
         self._begun = True
 
     async def end(self) -> None:
-        """The call ended, or was not made."""
-        if self._permit is None:
+        """The call ended, or was not made. Again it says nothing."""
+        permit, self._permit = self._permit, None
+        if permit is None:
             return
         if self._begun:
-            await self._tools.pacing.end(self._permit)
+            await self._tools.pacing.end(permit)
         else:
-            await self._tools.pacing.give_back(self._permit)
+            await self._tools.pacing.give_back(permit)

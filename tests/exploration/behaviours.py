@@ -50,6 +50,8 @@ BEHAVIOURS: tuple[Behaviour, ...] = (
     Behaviour("loses answers and commits", send=("lose",), run=("away", "unknown"), ends=ends(PROVED)),
     Behaviour("has no question any more", send=("question gone",), ends=ends(PROVED, GONE)),
     Behaviour("has a chat for the answer", send=("question gone", "lose"), in_chat=True, ends=ends(PROVED)),
+    Behaviour("has a thread begun on the question", send=("lose",), begins="on the question", ends=ends(PROVED)),
+    Behaviour("has a thread begun on the answer", send=("lose",), begins="on the answer", ends=ends(PROVED)),
     Behaviour("is looked at again", send=("very late", "never"), looks=1, ends=ends(PROVED, UNFOUND)),
     Behaviour("revokes", send=("limit",), revokes=True, ends=ends(PROVED, REVOKED, NEVER_ALLOWED)),
 )

@@ -39,6 +39,9 @@ TOO_LATE_MS = 7_000
 SLOW_MS = 8_000
 """Longer than a lease."""
 
+QUESTION = MessageId("om_q")
+BEGUN_ON_IT = ThreadId("omt_on_it")
+
 LATENESS = {"late": SOON_MS, "very late": TOO_LATE_MS, "hidden": SOON_MS, "long hidden": TOO_LATE_MS}
 
 
@@ -53,6 +56,8 @@ class Message:
     """When it is accepted; a send may outlive its caller."""
     listed_at: int
     """From when on searches show it."""
+    thread: ThreadId | None = None
+    """Where it stands, or what was begun on it."""
     recalled: bool = False
 
 
@@ -65,6 +70,9 @@ class Chat:
     """Requests that reached it, refused ones too."""
     shown: frozenset[int] = frozenset()
     """Messages that a reading showed as they are, before they were recalled."""
+    asked_at: int = 0
+    thread: ThreadId | None = None
+    """Begun on the question."""
 
     def send(self, deed: str, route: Route, document: object, now: int) -> tuple[Chat, SendOutcome]:
         """A request arrives; what is answered."""
@@ -75,7 +83,8 @@ class Chat:
             return after, Unknown("timeout")
         late = LATENESS.get(deed, 0)
         there_at = now + late if deed in {"late", "very late"} else now
-        message = Message(len(self.messages), route, visible(document), there_at, now + late)
+        thread = route.thread_id or self.thread
+        message = Message(len(self.messages), route, visible(document), there_at, now + late, thread)
         after = replace(after, messages=(*self.messages, message))
         if deed in {"lose", "late", "very late", "hidden", "long hidden"}:
             return after, Unknown("timeout")
@@ -89,6 +98,8 @@ class Chat:
             return self, Unreachable()
         if deed == "forbidden":
             return self, NotPermitted(1)
+        if at.message_id == QUESTION:
+            return self, Missing() if deed == "missing" else self._question(at.chat_id)
         found = [each for each in self.messages if message_id(each) == at.message_id and each.there_at <= now]
         if deed == "missing" or not found:
             return self, Missing()
@@ -99,18 +110,36 @@ class Chat:
             return self, shown
         return replace(self, shown=self.shown | {found[0].number}), shown
 
-    def page(self, deed: str, since: int, now: int) -> WindowOutcome:
-        """The whole history, in one page."""
+    def page(self, deed: str, route: Route, since: int, now: int) -> WindowOutcome:
+        """The whole history of the chat, or of a thread in it, in one page."""
         if deed == "unreachable":
             return Unreachable()
         if deed == "forbidden":
             return NotPermitted(1)
-        shown = [reading(each) for each in self.messages if max(each.there_at, each.listed_at) <= now]
+        there = [each for each in self.messages if max(each.there_at, each.listed_at) <= now]
+        shown = [reading(each) for each in there if route.thread_id in (each.thread, self._history(each))]
         if deed == "missing":
             shown = []
         elif deed != "ok":
             shown = [lie(each, deed) for each in shown]
+        if route.thread_id in (None, self.thread):
+            shown.insert(0, self._question(route.chat_id))
         return WindowPage(tuple(each for each in shown if each.sent_at >= since), None)
+
+    def _history(self, message: Message) -> ThreadId | None:
+        """The one that has the message: of what a thread was begun on, the chat's."""
+        return None if message.thread == BEGUN_ON_IT else message.thread
+
+    def _question(self, chat: ChatId) -> Reading:
+        return Reading(Locator(QUESTION, chat, self.thread), None, False, False, Millis(self.asked_at), "?")
+
+    def begin_thread(self) -> Chat:
+        """Somebody begins a thread on the question."""
+        return replace(self, thread=ThreadId("omt_asked"))
+
+    def begin_thread_on_it(self) -> Chat:
+        """Somebody begins one on the answer."""
+        return replace(self, messages=tuple(replace(each, thread=BEGUN_ON_IT) for each in self.messages))
 
     def recall(self) -> Chat:
         """Somebody recalls what is there."""
@@ -124,7 +153,7 @@ def message_id(message: Message) -> MessageId:
 
 def locator(message: Message) -> Locator:
     """Where it is."""
-    return Locator(message_id(message), message.route.chat_id, message.route.thread_id)
+    return Locator(message_id(message), message.route.chat_id, message.thread)
 
 
 def reading(message: Message) -> Reading:

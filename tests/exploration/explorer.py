@@ -27,7 +27,7 @@ from returns.ledger.tables import metadata
 from returns.ports import CommitUnknown, Ready, Refusal, Refused, Route, StorageUnavailable, Verdict
 from returns.service.containing import Contained
 from returns.service.pump import Pump
-from tests.exploration.chat import SLOW_MS, Chat
+from tests.exploration.chat import QUESTION, SLOW_MS, Chat
 from tests.exploration.lives import HouseDatabase
 from tests.exploration.states import (
     Behaviour,
@@ -123,7 +123,7 @@ class Explorer:
         start = World(
             START,
             self._rows(),
-            Chat(),
+            Chat(asked_at=START),
             (None,) * self.bounds.workers,
             self.bounds.crashes,
             self.bounds.pauses,
@@ -187,6 +187,11 @@ class Explorer:
         messages, state = world.chat.messages, self._part(world, "state")
         if self.behaviour.recalls and world.faults and messages and not messages[0].recalled:
             yield "recalled", True, lambda: replace(world, chat=world.chat.recall(), faults=world.faults - 1)
+        if self.behaviour.begins == "on the question" and world.chat.thread is None:
+            yield "a thread is begun", True, lambda: replace(world, chat=world.chat.begin_thread())
+        answered = messages and messages[0].there_at <= world.now
+        if self.behaviour.begins == "on the answer" and answered and messages[0].thread is None:
+            yield "a thread is begun on it", True, lambda: replace(world, chat=world.chat.begin_thread_on_it())
         if self.behaviour.revokes and not world.revoked:
             yield "authority is lost", True, lambda: replace(world, revoked=True)
         if world.looks and state in {"explicit_unverified", "verification_required"}:
@@ -267,10 +272,11 @@ class Explorer:
             case "answer":
                 return world.chat, arguments[0]
             case "read":
-                self._before_reading(world, arguments[0].message_id)
+                if arguments[0].message_id != QUESTION:
+                    self._before_reading(world, arguments[0].message_id)
                 return world.chat.read(deed, arguments[0], world.now)
             case "list":
-                return world.chat, world.chat.page(deed, arguments[0], world.now)
+                return world.chat, world.chat.page(deed, *arguments, world.now)
             case "prepare":
                 return world.chat, Ready() if deed == "ok" else Refused(Refusal.OFFLINE)
             case _:
@@ -426,11 +432,12 @@ class Explorer:
                 max(each.listed_at - now, 0),
                 each.recalled,
                 each.route.reply_to,
+                each.thread,
             )
             for each in world.chat.messages
         ]
         places = sorted(repr(self._standing(place, now)) for place in world.places)
-        left = (world.crashes, world.pauses, world.faults, world.looks, world.revoked)
+        left = (world.crashes, world.pauses, world.faults, world.looks, world.revoked, world.chat.thread)
         return hash_of((rows, chat, world.chat.sends, world.chat.shown, places, left))
 
     def _standing(self, place: Place | None, now: int) -> Any:

@@ -33,6 +33,8 @@ class Behaviour:
     """So often, at most."""
     revokes: bool = False
     """The authority is lost at some moment."""
+    begins: str = ""
+    """Where somebody begins a thread at some moment."""
     looks: int = 0
     """So often an operator asks to look again."""
     in_chat: bool = False

@@ -153,8 +153,8 @@ class Pass:
         outcome, wait_ms = await self.gate("send", route, document)
         return await self.gate("answer", outcome, until=self.now_ms + wait_ms if wait_ms else 0)
 
-    async def list_window(self, _route: Any, since: int, _cursor: str | None) -> Any:
-        return await self.gate("list", since)
+    async def list_window(self, route: Any, since: int, _cursor: str | None) -> Any:
+        return await self.gate("list", route, since)
 
 
 class _Silent:

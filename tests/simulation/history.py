@@ -191,6 +191,7 @@ class History:
                 supersede_unattempted(connection, new.subject, before_revision=planned.revision, now=now)
             enqueue(connection, new, now)
 
+        self.world.ask(planned.question, planned.chat, planned.thread)
         self.note(f"return {number} is queued")
         self.database.perform(commit)
 
@@ -308,7 +309,9 @@ class History:
             "offline": self._provider_goes_offline,
             "forbid": self._reading_is_forbidden,
             "gone": lambda about, _ms: self.world.gone.add(about),
-            "recall_question": lambda about, _ms: self.world.recalled_questions.add(about),
+            "recall_question": self._question_is_recalled,
+            "begin_thread": self._begin_thread,
+            "begin_thread_on_answer": self._begin_thread_on_answer,
             "look_again": self._look_again,
             "echo": self._echo,
         }
@@ -334,6 +337,24 @@ class History:
     def _reading_is_forbidden(self, _about: str, ms: int) -> None:
         self.world.forbidden_until = self.loop.now_ms() + ms
 
+    def _question_is_recalled(self, about: str, _ms: int) -> None:
+        self.world.recalled_questions.add(about)
+        question = self.world.find(about)
+        if question is not None:
+            question.recalled = True
+
+    def _begin_thread(self, about: str, _ms: int) -> None:
+        """On a question."""
+        question = self.world.find(about)
+        if question is not None:
+            self.world.begin_thread(question)
+
+    def _begin_thread_on_answer(self, about: str, _ms: int) -> None:
+        part = next(part for part in self.parts if part.name == about)
+        for message in self.world.messages:
+            if message.key in part.keys:
+                self.world.begin_thread(message)
+
     def _look_again(self, about: str, _ms: int) -> None:
         """An operator asks."""
         now, wait_ms = self.slots[0].clock.now(), self.policy.give_up_after_ms
@@ -343,7 +364,8 @@ class History:
         """Somebody else says what a part says, at the same place."""
         part = next(part for part in self.parts if part.name == about)
         planned = part.planned
-        self.world.say(planned.chat, part.text, thread=planned.thread, parent=planned.question)
+        thread = planned.thread or self.world.threads.get(planned.question)
+        self.world.say(planned.chat, part.text, thread=thread, parent=planned.question)
 
     def accepted(self, message: Message, key: str) -> None:
         """A message of a part came to be: what will become of it is planned."""

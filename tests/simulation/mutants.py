@@ -137,11 +137,11 @@ def stores_the_locator_after_reading_it() -> Generator[None]:
             return check
         return replace(check, locator=remembered[check.part_id], source=locators.Source.DIRECT)
 
-    def conclude(connection: Any, check: Any, event: Any, now: Any, policy: Any, differs: Any = ()) -> bool:
+    def conclude(connection: Any, check: Any, event: Any, now: Any, policy: Any, shown: Any = None) -> bool:
         if check.part_id in remembered:
             part = parts.load(connection, check.part_id)
             locators.keep(connection, part, check.locator, locators.Source.DIRECT, now)
-        return real_conclude(connection, check, event, now, policy, differs)
+        return real_conclude(connection, check, event, now, policy, shown)
 
     with (
         patch.object(attempt_ledger, "keep", keep),

@@ -75,6 +75,7 @@ class Judge(Watch):
         self._open: dict[tuple[tuple[str, str, str | None], str], Search] = {}
         """Searches that go on, by the life, the place and the cursor of the next page."""
         self._searches: list[tuple[str, str | None, Search]] = []
+        self._questions = {planned.question for planned in history.plan.returns}
         self._clocks_agree = not any(each.what == "clock" for each in history.plan.happenings)
         history.world.on_accept = self._accepted
 
@@ -123,6 +124,8 @@ class Judge(Watch):
 
     def reads(self, life: Life, locator: Locator) -> None:
         history = self._history
+        if locator.message_id in self._questions:
+            return
         if not history.database.look("SELECT 1 FROM part_locators WHERE message_id = ?", locator.message_id):
             history.problem("order", f"{locator.message_id} is read and its locator is not durable")
 
@@ -137,9 +140,9 @@ class Judge(Watch):
         history = self._history
         message = history.world.find(reading.locator.message_id)
         part = history.by_key.get(message.key or "") if message else None
-        if part is None or reading.recalled or not reading.ours or reading.visible != part.text:
+        if part is None or message is None or reading.recalled or not reading.ours or reading.visible != part.text:
             return
-        if _in_place(reading, part) and self._located(part.part_id) == reading.locator.message_id:
+        if _in_place(reading, part, message.thread) and self._located(part.part_id) == reading.locator.message_id:
             self._proofs.add((part.name, reading.locator.message_id))
 
     def _located(self, part_id: str) -> str | None:
@@ -217,9 +220,10 @@ class Judge(Watch):
             history.problem("truth", f"{part.name} is delivered by another one's message")
             return
         parent = part.planned.question if placement == "reply" else None
-        if (message.chat, message.thread, message.parent, message.text, message.ours) != (
+        here = (part.planned.question, message.message_id)
+        threads = {part.planned.thread} if part.planned.thread else {None, *map(history.world.threads.get, here)}
+        if message.thread not in threads or (message.chat, message.parent, message.text, message.ours) != (
             part.planned.chat,
-            part.planned.thread,
             parent,
             part.text,
             True,
@@ -238,11 +242,7 @@ class Judge(Watch):
             history.problem("truth", f"{part.name} is explicit_unverified without an attempt")
             return
         messages = [message for message in history.world.messages if message.key in part.keys]
-        if error == "no_match_found" and not any(
-            self._proves_absence(search, attempted, messages)
-            for chat, thread, search in self._searches
-            if (chat, thread) == (part.planned.chat, part.planned.thread)
-        ):
+        if error == "no_match_found" and not self._is_absent(part, attempted, messages):
             history.problem("truth", f"{part.name} has no_match_found, and no complete search could say so")
         if error == "provider_message_recalled" and not any(
             message.recalled for message in history.world.messages if message.ours and message.chat == part.planned.chat
@@ -250,6 +250,23 @@ class Judge(Watch):
             history.problem("truth", f"{part.name} has provider_message_recalled, and nothing was recalled")
         if error not in REASONS:
             history.problem("truth", f"{part.name} has {error} as a reason for not being proved")
+
+    def _is_absent(self, part: PartOf, attempted: int, messages: list[Any]) -> bool:
+        """Whether complete searches of every place where its messages stood by then showed none of them."""
+        chat, planned, threads = part.planned.chat, part.planned.thread, self._history.world.threads
+        said = {
+            place: [search for at, of, search in self._searches if (at, of) == (chat, place)]
+            for place in (planned, threads.get(part.planned.question))
+        }
+        absent = {
+            place: [search for search in searches if self._proves_absence(search, attempted, messages)]
+            for place, searches in said.items()
+        }
+        began = max((search.began for search in absent[planned]), default=None)
+        if began is None:
+            return False
+        inside = [each for each in messages if each.thread != planned and each.message_id not in threads]
+        return all(each.sent_at > began or absent.get(each.thread) for each in inside)
 
     def _proves_absence(self, search: Search, attempted: int, messages: list[Any]) -> bool:
         settle = self._history.policy.settle_ms if self._clocks_agree else -START_MS
@@ -322,9 +339,10 @@ REASONS = {
 }
 
 
-def _in_place(reading: Reading, part: PartOf) -> bool:
+def _in_place(reading: Reading, part: PartOf, thread: str | None) -> bool:
+    """Whether a message is shown in its place; it stands in the thread."""
     planned = part.planned
-    if (reading.locator.chat_id, reading.locator.thread_id) != (planned.chat, planned.thread):
+    if (reading.locator.chat_id, reading.locator.thread_id) != (planned.chat, planned.thread or thread):
         return False
     return planned.thread is not None or reading.parent_id in (planned.question, None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.simulation.plan import Commit, Deeds, Happening, Plan, PlannedReturn, Stop
-from tests.simulation.world import HOUR_MS, LIES
+from tests.simulation.world import HOUR_MS, LIES, thread_on
 
 POINTS = ("run", "read", "prepare", "send", "look", "list")
 
@@ -67,6 +67,7 @@ class _Maker:
                 for _ in range(self._random.randint(1, 3))
             ]
         plan.happenings = self._happenings(plan, names)
+        plan.happenings += self._threads(plan, names)
         latest = max([each.at_ms + each.ms for each in plan.happenings] + [each.at_ms for each in returns])
         plan.calm_at_ms = latest + self._ms(1_000, 60_000)
         return plan
@@ -166,6 +167,22 @@ class _Maker:
         longest = 200_000 if self._maybe(0.9) else 2_000_000
         what = f"pause:{self._ms(5_000, longest)}" if pause else f"kill:{self._ms(1, 60_000)}"
         return Stop(self._random.randrange(slots), self._random.choice((0, 0, 0, 1)), point, nth, what)
+
+    def _threads(self, plan: Plan, names: list[str]) -> list[Happening]:
+        """Threads that are begun under way; drawn apart, so that the rest of a seed's history stays what it was."""
+        drawn, self._random = self._random, Random(self._seed * 2 + 2)
+        found: list[Happening] = []
+        outside = [each for each in plan.returns if each.thread is None]
+        if outside and self._maybe(0.25):
+            begun_on = self._random.choice(outside)
+            found.append(Happening(self._ms(1, 30_000), "begin_thread", begun_on.question))
+            for other in plan.returns:
+                if other.question != begun_on.question and other.chat == begun_on.chat and self._maybe(0.6):
+                    other.thread = thread_on(begun_on.question)
+        if outside and self._maybe(0.15):
+            found.append(Happening(self._ms(1, 60_000), "begin_thread_on_answer", self._one(*names)))
+        self._random = drawn
+        return found
 
     def _happenings(self, plan: Plan, names: list[str]) -> list[Happening]:
         found: list[Happening] = []

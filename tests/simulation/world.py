@@ -106,6 +106,8 @@ class World:
     gone: set[str] = field(default_factory=set)
     """Chats and threads that are no more."""
     recalled_questions: set[str] = field(default_factory=set)
+    threads: dict[str, str] = field(default_factory=dict)
+    """By the message that each was begun on: replies to it stand there."""
     messages: list[Message] = field(default_factory=list)
     under_way: int = 0
     """Requests that may still be accepted."""
@@ -131,6 +133,20 @@ class World:
         message = Message(f"om_{len(self.messages)}", chat, text=text, sent_at=self.now, **fields)
         self.messages.append(message)
         return message
+
+    def ask(self, question: str, chat: str, thread: str | None) -> None:
+        """Somebody's question, which is there once."""
+        if self.find(question) is None:
+            self.messages.append(Message(question, chat, thread, None, "?", self.now, ours=False))
+
+    def begin_thread(self, message: Message) -> None:
+        """Somebody replies to a message in a thread of its own, where it stands in none."""
+        if message.thread is None:
+            message.thread = self.threads[message.message_id] = thread_on(message.message_id)
+
+    def stands_in(self, message: Message) -> str | None:
+        """The history that has the message: of what a thread was begun on, the chat's."""
+        return None if message.message_id in self.threads else message.thread
 
     def send(self, route: Route, document: Document, key: str) -> asyncio.Future[SendOutcome]:
         """A request has left. Its answer comes, or does not."""
@@ -203,7 +219,7 @@ class World:
         message = Message(
             f"om_{len(self.messages)}",
             route.chat_id,
-            route.thread_id,
+            route.thread_id or self.threads.get(route.reply_to or ""),
             route.reply_to,
             visible(document),
             self.now,
@@ -246,7 +262,7 @@ class World:
             (number, message)
             for number, message in enumerate(self.messages)
             if message.chat == route.chat_id
-            and message.thread == route.thread_id
+            and (message.thread == route.thread_id or (route.thread_id is None and self.stands_in(message) is None))
             and message.sent_at >= since
             and not message.deleted
             and message.listed_from <= self.now
@@ -271,7 +287,9 @@ class World:
             case "chat":
                 return replace(shown, locator=replace(at, chat_id=ChatId("oc_elsewhere")))
             case "thread":
-                other = None if at.thread_id else ThreadId("omt_elsewhere")
+                # That no thread was begun meanwhile is no lie that anybody could see through.
+                there_from_the_start = at.thread_id not in {None, *self.threads.values()}
+                other = None if there_from_the_start else ThreadId("omt_elsewhere")
                 return replace(shown, locator=replace(at, thread_id=other))
             case "parent":
                 # In a thread the parent proves nothing, so a lie about it there is none.
@@ -290,6 +308,11 @@ class World:
 def _answer(answer: asyncio.Future[SendOutcome], outcome: SendOutcome) -> None:
     if not answer.done():
         answer.set_result(outcome)
+
+
+def thread_on(message_id: str) -> str:
+    """The thread that is begun on a message."""
+    return f"omt_on_{message_id}"
 
 
 def locator(message: Message) -> Locator:

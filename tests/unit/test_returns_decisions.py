@@ -22,6 +22,7 @@ from returns.decisions.matching import (
     differences,
     judge,
     match,
+    moved_to,
 )
 from returns.decisions.pacing import IN_FLIGHT_MS, MINUTE_MS, SECOND_MS, Pace, Window
 from returns.decisions.policy import ReturnsPolicy
@@ -74,7 +75,42 @@ class TestMatching:
     def test_mismatch(self, changes: dict[str, object]) -> None:
         at = shown().locator
         assert judge(shown(**changes), at, EXPECTED) is Event.MISMATCH
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"ours": False},
+            {"chat_id": "oc_2"},
+            {"parent_id": "om_other"},
+            {"parent_id": None},
+            {"document": ((Text("y"),),)},
+        ],
+    )
+    def test_what_a_search_does_not_take(self, changes: dict[str, object]) -> None:
         assert candidates([shown(**changes)], EXPECTED) == ()
+
+    def test_a_search_takes_the_reply_wherever_a_thread_was_begun(self) -> None:
+        inside = shown(thread_id="omt_1")
+        assert candidates([inside], EXPECTED) == (inside,)
+        assert candidates([shown(thread_id="omt_2")], IN_THREAD) == ()
+
+    @pytest.mark.parametrize(
+        ("changes", "expected", "thread"),
+        [
+            ({"thread_id": "omt_1"}, EXPECTED, "omt_1"),
+            ({"thread_id": "omt_1", "parent_id": "om_root"}, EXPECTED, "omt_1"),
+            ({}, EXPECTED, None),
+            ({"parent_id": "om_root"}, EXPECTED, None),
+            ({"thread_id": "omt_1", "ours": False}, EXPECTED, None),
+            ({"thread_id": "omt_1", "chat_id": "oc_2"}, EXPECTED, None),
+            ({"thread_id": "omt_1", "document": ((Text("y"),),)}, EXPECTED, None),
+            ({"thread_id": "omt_1", "message_id": "om_2"}, EXPECTED, None),
+            ({"thread_id": "omt_2"}, IN_THREAD, None),
+            ({"thread_id": None}, IN_THREAD, None),
+        ],
+    )
+    def test_where_it_moved_to(self, changes: dict[str, object], expected: Expected, thread: str | None) -> None:
+        assert moved_to(shown(**changes), shown().locator, expected) == thread
 
     def test_another_message(self) -> None:
         assert judge(shown(message_id="om_2"), shown().locator, EXPECTED) is Event.MISMATCH

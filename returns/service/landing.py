@@ -1,0 +1,53 @@
+"""Where a reply landed: a thread may have been begun since the question was asked, on it or on the reply itself.
+
+Lark puts a reply to a message that has a thread into that thread. A message that a thread was begun on is shown with
+the thread's id, and stays in the chat's history, which has nothing else of a thread. A message that differs in its
+thread alone is proved by reading that one of these is so.
+(https://open.feishu.cn/document/uAjLw4CM/ukTMukTMukTM/reference/im-v1/message/thread-introduction)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from returns.decisions.matching import judge, moved_to
+from returns.delivery import Event
+from returns.ledger.checks import Check, NotRead
+from returns.ports import Locator, Reading, Route, WindowPage
+from returns.service.question_thread import thread_of_question
+from returns.service.tools import Tools
+from returns.service.window import read_window
+
+A_SECOND_MS = 1_000
+"""Histories begin at whole seconds."""
+
+
+async def judge_where_it_landed(tools: Tools, check: Check, locator: Locator, shown: Reading) -> Event | NotRead:
+    """What reading the located message proves, as ``judge`` says it, also where a thread was begun meanwhile."""
+    thread = moved_to(shown, locator, check.expected)
+    if thread is None:
+        return judge(shown, locator, check.expected)
+    route = check.expected.route
+    asked_in = None if route.reply_to is None else await thread_of_question(tools, route, route.reply_to)
+    if isinstance(asked_in, NotRead):
+        return asked_in
+    if asked_in == thread:
+        return judge(shown, locator, replace(check.expected, route=replace(route, thread_id=thread)))
+    if shown.parent_id != route.reply_to:
+        return Event.MISMATCH
+    begun_on_it = await _is_in_the_chat(tools, route, shown)
+    if isinstance(begun_on_it, NotRead):
+        return begun_on_it
+    return Event.PROVED if begun_on_it else Event.MISMATCH
+
+
+async def _is_in_the_chat(tools: Tools, route: Route, shown: Reading) -> bool | NotRead:
+    """Whether the chat's history has the message just as it was shown: then the thread was begun on it."""
+    seen: list[Reading] = []
+
+    def look(page: WindowPage) -> bool:
+        seen.extend(each for each in page.readings if each == shown)
+        return bool(seen) or any(each.sent_at > shown.sent_at + A_SECOND_MS for each in page.readings)
+
+    read = await read_window(tools, route, shown.sent_at, look)
+    return read if isinstance(read, NotRead) else bool(seen)

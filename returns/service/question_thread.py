@@ -1,0 +1,29 @@
+"""Whether a question stands in a thread by now: somebody may have begun one on it since it was asked."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from returns.ids import MessageId, ThreadId
+from returns.ledger.checks import NotRead
+from returns.ports import Api, Call, Locator, Missing, NotPermitted, Reading, Route, Unreachable
+from returns.service.tools import Tools
+
+
+async def thread_of_question(tools: Tools, route: Route, question: MessageId) -> ThreadId | NotRead | None:
+    """Read the question: its thread, None where it has none or is gone."""
+    async with tools.turn(Call(route.app, Api.READS)) as turn:
+        await turn.begin()
+        outcome = await tools.provider.read(route.app, Locator(question, route.chat_id, None))
+    match outcome:
+        case Reading(locator=at):
+            return at.thread_id if (at.message_id, at.chat_id) == (question, route.chat_id) else None
+        case Missing():
+            return None
+        case NotPermitted():
+            return NotRead("not_permitted")
+        case Unreachable(retry_after_ms):
+            await tools.heed(route.app, Api.READS, retry_after_ms)
+            return NotRead("unreachable", retry_after_ms)
+        case _:
+            assert_never(outcome)
