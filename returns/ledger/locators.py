@@ -80,7 +80,7 @@ def keep(connection: Connection, part: Part, locator: Locator, source: Source, n
             return Kept.KNOWN
         if source is not Source.DIRECT or known[1] is Source.DIRECT or part.state is State.DELIVERED:
             return Kept.ANOTHERS
-    if not _free(connection, part, locator.message_id, now):
+    if not _free(connection, part, locator.message_id, source, now):
         return Kept.ANOTHERS
     if known is not None:
         set_aside(connection, part, now)
@@ -165,18 +165,27 @@ def _holder(row: Row) -> Holder:
             return Holder.OPEN
 
 
-def _free(connection: Connection, part: Part, message: MessageId, now: Millis) -> bool:
-    """Whether the message is no other part's; of one that is settled and was only said to be it, it is set aside."""
+def _free(connection: Connection, part: Part, message: MessageId, source: Source, now: Millis) -> bool:
+    """Whether the message is no other part's; of one that was only said to be it, it is set aside."""
     for row in _named(connection, part.app, [message]):
         if row["part_id"] == part.part_id:
             continue
-        if _holder(row) is not Holder.DISPROVED:
-            return False
+        holder = _holder(row)
+        guessed = source is Source.DIRECT and Source(row["source"]) is Source.OPERATOR and holder is Holder.OPEN
         other = load(connection, PartId(cast("str", row["part_id"])))
-        if other is None or not write(connection, other, {"updated_at": now}):
+        if other is None or not (holder is Holder.DISPROVED or guessed):
+            return False
+        if not (_disprove(connection, other, now) if guessed else write(connection, other, {"updated_at": now})):
             return False
         set_aside(connection, other, now)
     return True
+
+
+def _disprove(connection: Connection, part: Part, now: Millis) -> bool:
+    """End the reading of a message that an operator named: the provider itself says that it is another part's."""
+    told = Told(Fact.READ_BACK, {"outcome": Event.MISMATCH.value, "differs": "message"})
+    changes = {"failures": 0, "fence": part.fence + 1}
+    return move(connection, part, Event.MISMATCH, now, changes=changes, told=told)
 
 
 def _named(connection: Connection, app: AppName, messages: Collection[MessageId]) -> Sequence[Row]:

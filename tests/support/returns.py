@@ -74,6 +74,8 @@ class Sent:
     deleted: bool = False
     hidden_until: int = 0
     """Searches do not see it before this."""
+    root: bool = False
+    """Its thread was begun on it: the chat's history has it too."""
 
 
 def measure(document: Document) -> int:
@@ -206,7 +208,7 @@ class FakeProvider:
             message
             for message in self.messages
             if message.chat_id == route.chat_id
-            and message.thread_id == route.thread_id
+            and (message.thread_id == route.thread_id or (route.thread_id is None and message.root))
             and message.sent_at >= since - ahead_ms
             and not message.deleted
             and message.hidden_until <= self.clock.now()

@@ -1,0 +1,203 @@
+"""Threads that are begun on a question or an answer while its delivery is open, and how far a search goes back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from manager.decisions.operators import Found
+from returns.ports import NotPermitted, Unknown, Unreachable
+from returns.service import reconcile
+from tests.support.operators import Desk, desk
+from tests.support.returns import Sent, route, text
+
+FAR = 2**60
+UNPROVED = "explicit_unverified"
+THREAD = route(thread="omt_1", reply_to="om_q1")
+QUESTION = route(reply_to="om_q1")
+
+
+def asked(home: Desk, message_id: str = "om_q1", thread: str | None = None) -> Sent:
+    """Somebody's question, on which a thread was begun or not."""
+    message = home.provider.say(route(thread=thread, reply_to=None), text("?"), ours=False, root=thread is not None)
+    message.message_id = message_id
+    return message
+
+
+async def stands(home: Desk, request: str) -> tuple[str, str | None, str | None]:
+    """How it ends."""
+    row = await home.settle(request)
+    parts = await home.parts(request)
+    return row.status, row.error, parts[-1].verification
+
+
+async def lost_into(home: Desk, thread: str, words: str = "one") -> tuple[str, Sent]:
+    """An answer that Lark put into a thread, and whose outcome is not known."""
+    home.provider.faults.append("lose")
+    request = await home.question()
+    await home.put(words, subject=request, to=QUESTION)
+    await home.until(lambda: bool(home.provider.sends), step_ms=1)
+    message = home.provider.messages[-1]
+    message.thread_id = thread
+    return request, message
+
+
+async def test_it_is_found_in_the_thread_that_the_history_shows(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        asked(home, thread="omt_1")
+        request, _ = await lost_into(home, "omt_1")
+        assert await stands(home, request) == ("delivered", None, "reconciled")
+
+
+@pytest.mark.parametrize("trouble", [None, Unreachable(), NotPermitted(1)], ids=["readable", "away", "forbidden"])
+async def test_a_question_that_the_history_does_not_show_is_read(tmp_path: Path, trouble: object) -> None:
+    async with desk(tmp_path) as home:
+        question = asked(home, thread="omt_1")
+        question.hidden_until = FAR
+        request, _ = await lost_into(home, "omt_1")
+        if trouble is not None:
+            home.provider.read_faults.append(trouble)
+        assert await stands(home, request) == ("delivered", None, "reconciled")
+
+
+async def test_nothing_is_concluded_without_the_thread(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        asked(home, thread="omt_1")
+        request, message = await lost_into(home, "omt_1")
+        message.deleted = True
+        real = home.provider.list_window
+
+        async def unread(*call: object) -> object:
+            return Unreachable() if call[0].thread_id else await real(*call)
+
+        home.provider.list_window = unread
+        status, error, _ = await stands(home, request)
+        assert (status, error) == (UNPROVED, "provider_verification_unavailable")
+        home.provider.list_window = real
+
+
+@pytest.mark.parametrize("shows", ["its own", "another", "none"])
+async def test_a_thread_proves_nothing_that_the_question_does_not_stand_in(tmp_path: Path, shows: str) -> None:
+    """Lark's answer named the message; reading shows it in a thread."""
+    async with desk(tmp_path) as home:
+        asked(home, thread={"its own": "omt_1", "another": "omt_2", "none": None}[shows])
+        released = asyncio.Event()
+        home.provider.faults.append(released)
+        request = await home.question()
+        await home.put("one", subject=request, to=QUESTION)
+        await home.until(lambda: home.provider.blocked == 1, step_ms=1)
+        home.provider.messages[-1].thread_id = "omt_1"
+        released.set()
+        proved, not_so = ("delivered", None, "direct"), (UNPROVED, "provider_delivery_mismatch", None)
+        assert await stands(home, request) == (proved if shows == "its own" else not_so)
+
+
+@pytest.mark.parametrize("root", [True, False], ids=["in the chat too", "only there"])
+async def test_a_thread_on_the_answer_leaves_it_in_the_chat(tmp_path: Path, root: bool) -> None:
+    async with desk(tmp_path) as home:
+        asked(home)
+        request = await home.question()
+        await home.put("one", subject=request, to=QUESTION)
+        await home.until(lambda: bool(home.provider.messages[1:]), step_ms=1)
+        answer = home.provider.messages[-1]
+        answer.thread_id, answer.root = "omt_on_it", root
+        status, error, _ = await stands(home, request)
+        assert (status, error) == (("delivered", None) if root else (UNPROVED, "provider_delivery_mismatch"))
+
+
+@pytest.mark.parametrize("first", ["the chat", "the thread"])
+async def test_equal_answers_inside_and_outside_are_not_told_apart(tmp_path: Path, first: str) -> None:
+    """Of the one that is there nobody knows; the one that never came is not proved by it."""
+    places = [QUESTION, THREAD] if first == "the chat" else [THREAD, QUESTION]
+    async with desk(tmp_path) as home:
+        asked(home, thread="omt_1")
+        home.provider.faults.append("lose")
+        one = await home.question()
+        await home.put("same", subject=one, to=places[0])
+        await home.until(lambda: bool(home.provider.sends), step_ms=1)
+        message = home.provider.messages[-1]
+        message.thread_id, message.hidden_until = "omt_1", FAR
+        assert (await home.settle(one)).error == "no_match_found"
+        message.hidden_until = 0
+        home.provider.faults.append(Unknown("timeout"))
+        other = await home.question()
+        await home.put("same", subject=other, to=places[1])
+        row = await home.settle(other)
+        assert (row.status, row.error) == (UNPROVED, "ambiguous_match")
+
+
+async def test_a_question_of_long_ago_costs_its_answer_nothing(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        home.provider.page_size = 1
+        asked_at = home.clock.now()
+        for _ in range(30):
+            home.clock.move(3_600_000)
+            home.provider.say(route(reply_to="om_x"), text("chatter"), ours=False)
+        home.clock.move(3_600_000)
+        home.provider.faults.append("lose")
+        request = await home.question()
+        await home.put("one", subject=request, to=QUESTION, asked_at=asked_at)
+        assert await stands(home, request) == ("delivered", None, "reconciled")
+        assert home.provider.lists < 5
+
+
+async def test_what_is_not_there_is_looked_for_so_far_back_and_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconcile, "MOST_EARLIER_PAGES", 10)
+    async with desk(tmp_path) as home:
+        home.provider.page_size = 1
+        asked_at = home.clock.now()
+        for _ in range(30):
+            home.clock.move(3_600_000)
+            home.provider.say(route(reply_to="om_x"), text("chatter"), ours=False)
+        home.clock.move(3_600_000)
+        home.provider.faults.append(Unknown("timeout"))
+        request = await home.question()
+        await home.put("one", subject=request, to=QUESTION, asked_at=asked_at)
+        assert await stands(home, request) == (UNPROVED, "no_match_found", None)
+        assert 10 < home.provider.lists < 20
+
+
+async def test_earlier_pages_that_cannot_be_read_conclude_nothing(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        asked_at = home.clock.now()
+        home.clock.move(3_600_000)
+        real, earlier = home.provider.list_window, []
+
+        async def listed(*call: object) -> object:
+            if call[1] <= asked_at:
+                earlier.append(call)
+                return Unreachable() if len(earlier) < 3 else await real(*call)
+            return await real(*call)
+
+        home.provider.list_window = listed
+        home.provider.faults.append(Unknown("timeout"))
+        request = await home.question()
+        await home.put("one", subject=request, to=QUESTION, asked_at=asked_at)
+        assert await stands(home, request) == (UNPROVED, "no_match_found", None)
+        assert len(earlier) == 3
+
+
+async def test_a_guess_waits_for_a_send_whose_message_it_could_be(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        home.provider.faults.append(Unknown("timeout"))
+        first = await home.question()
+        await home.put("same", subject=first, to=THREAD)
+        assert (await home.settle(first)).error == "no_match_found"
+        answered = asyncio.Event()
+        home.provider.faults.append(answered)
+        second = await home.question()
+        await home.put("same", subject=second, to=THREAD)
+        await home.until(lambda: home.provider.blocked == 1, step_ms=1)
+        (message,) = home.provider.messages
+        reads = home.provider.reads
+        await home.act(first, Found(message.message_id))
+        await home.until(lambda: home.provider.reads > reads, step_ms=100)
+        await home.quiet()
+        assert (await home.answer(first)).status == "verification_required"
+        answered.set()
+        assert await stands(home, second) == ("delivered", None, "direct")
+        assert await stands(home, first) == (UNPROVED, "provider_delivery_mismatch", None)
