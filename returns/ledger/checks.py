@@ -157,7 +157,7 @@ def conclude_reading(
     part = held(connection, check.part_id, State.VERIFICATION_REQUIRED, check.fence)
     if part is None or check.source is None or check.locator is None:
         return False
-    if event is Event.MISSING and check.began_at < check.settled_at:
+    if event is Event.MISSING and _is_early(check, check.began_at, part, now):
         return _too_early(connection, part, check, now, policy)
     guessed = event is Event.PROVED and check.source is Source.OPERATOR
     if guessed and shown is not None and rivals_of(connection, part, shown) is Rivals.OPEN:
@@ -207,7 +207,7 @@ def conclude_search(connection: Connection, check: Check, found: Found, now: Mil
             return _too_early(connection, part, check, now, policy)
         case One(locator) if named.get(locator.message_id) is not Holder.UNPROVED:
             return _found(connection, part, check, result, found, now, policy)
-        case _ if found.began_at < check.settled_at:
+        case _ if _is_early(check, found.began_at, part, now):
             return _too_early(connection, part, check, now, policy)
         case One() | Several():
             return _ambiguous(connection, part, found, taken, now)
@@ -245,6 +245,14 @@ def _ambiguous(
     detail: Detail = {"outcome": "several", "candidates": count}
     told = Told(Fact.SEARCHED, {**detail, "rivals": True} if rivals else detail)
     return move(connection, part, Event.AMBIGUOUS, now, told=told)
+
+
+def _is_early(check: Check, began_at: Millis, part: Part, now: Millis) -> bool:
+    """Whether what was not found says nothing: it was looked for too soon, or it is an old picture by now.
+
+    Who stood still for longer than the lease, as with a machine that slept, read what was there before that.
+    """
+    return began_at < check.settled_at or not part.leased(now)
 
 
 def _too_early(connection: Connection, part: Part, check: Check, now: Millis, policy: ReturnsPolicy) -> bool:

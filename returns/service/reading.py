@@ -7,7 +7,6 @@ from typing import assert_never
 from sqlalchemy import Connection
 
 from returns.delivery import Event
-from returns.ids import AppName
 from returns.ledger import checks
 from returns.ledger.checks import Check, NotRead
 from returns.ports import Api, Locator, Missing, NotPermitted, Reading, ReadOutcome, Unreachable
@@ -25,7 +24,9 @@ async def read_back(tools: Tools, check: Check, locator: Locator, turn: Turn) ->
     meaning = await while_held(tools, check.part_id, check.fence, _meaning(tools, outcome, locator, check))
     shown = outcome if isinstance(outcome, Reading) else None
     now = tools.clock.now()
-    again = regained(tools, app, read=not isinstance(outcome, Unreachable))
+    if isinstance(outcome, Unreachable):
+        tools.reach.lose(app)
+    again = not isinstance(outcome, Unreachable) and tools.reach.regain(app, now)
 
     def record(connection: Connection) -> None:
         if isinstance(meaning, NotRead):
@@ -36,16 +37,6 @@ async def read_back(tools: Tools, check: Check, locator: Locator, turn: Turn) ->
             checks.hurry(connection, app, now)
 
     await tools.transactions.run(record)
-
-
-def regained(tools: Tools, app: AppName, *, read: bool) -> bool:
-    """Whether the app can be read again after it could not; remembers which it is."""
-    if not read:
-        tools.troubled.add(app)
-        return False
-    was = app in tools.troubled
-    tools.troubled.discard(app)
-    return was
 
 
 async def _meaning(tools: Tools, outcome: ReadOutcome, locator: Locator, check: Check) -> Event | NotRead:

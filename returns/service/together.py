@@ -26,7 +26,7 @@ from returns.ports import Api, Call, Reading, Route, StorageUnavailable, Unreach
 from returns.service.aside import set_aside
 from returns.service.containing import Contained
 from returns.service.holding import TOGETHER, Hold, while_all_held
-from returns.service.reading import read_back, regained
+from returns.service.reading import read_back
 from returns.service.reconcile import search
 from returns.service.tools import Tools
 
@@ -150,7 +150,7 @@ async def _each_alone(tools: Tools, left: deque[Check]) -> None:
     """Read each message by itself. When the first cannot be reached, the others wait for a better time."""
     if left:
         await _read_one(tools, left.popleft())
-    if left and left[0].expected.route.app in tools.troubled:
+    if left and tools.reach.is_lost(left[0].expected.route.app):
         unread = [(check, NotRead("unreachable")) for check in left]
         await _record(tools, unread, checks.conclude_not_read)
         return
@@ -181,8 +181,9 @@ async def _conclude_search(tools: Tools, claimed: Sequence[Check], results: Sequ
     await _record(tools, found, checks.conclude_search)
     await _record(tools, unread, checks.conclude_not_read)
     app, now = claimed[0].expected.route.app, tools.clock.now()
-    reached = all(result.why != "unreachable" for _, result in unread)
-    if regained(tools, app, read=reached):
+    if any(result.why == "unreachable" for _, result in unread):
+        tools.reach.lose(app)
+    elif tools.reach.regain(app, now):
         await tools.transactions.run(lambda c: checks.hurry(c, app, now))
 
 

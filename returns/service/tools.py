@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from returns.decisions.policy import ReturnsPolicy
 from returns.ids import AppName
 from returns.ports import Api, Authority, Call, Clock, DeliveryProvider, Pacing, Permit, Transactions, Wait
+from returns.service.reach import Reach
 
 Sleep = Callable[[float], Awaitable[None]]
 """Wait for so many seconds."""
@@ -21,10 +22,6 @@ FRESH_MS = 1_000
 
 def _queues() -> dict[tuple[AppName, Api], asyncio.Lock]:
     return {}
-
-
-def _troubled() -> set[AppName]:
-    return set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +37,7 @@ class Tools:
     """Names this gateway's holds; at most 60 characters."""
     pacing: Pacing
     sleep: Sleep
-    troubled: set[AppName] = field(default_factory=_troubled)
-    """The apps that could not be read lately. A hint: what it says of a crash is of no use to anybody."""
+    reach: Reach = field(default_factory=Reach)
     _waiting: dict[tuple[AppName, Api], asyncio.Lock] = field(default_factory=_queues)
 
     async def permit(self, call: Call) -> Permit:

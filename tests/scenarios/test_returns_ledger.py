@@ -213,7 +213,7 @@ class TestLocators:
         attempt = begin(db, part)
         assert attempt is not None
         attempts.conclude(db, attempt, Unknown("timeout"), Millis(START), POLICY)
-        claim = check(db, part, START + 500)
+        claim = check(db, part, START + 10**6)
         assert claim is not None
         checks.conclude_search(db, claim, checks.Found((), Millis(START + 10**6)), Millis(START + 10**6), POLICY)
         assert state(db, part) == ("explicit_unverified", "no_match_found")
