@@ -7,11 +7,13 @@ that there is a whole gateway or none.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from aiohttp import web
 
@@ -35,6 +37,7 @@ from gateway.settings import Settings
 from gateway.settings_database import PostgresServer, SqliteFile
 from gateway.system import Ids, SystemClock, new_id
 from gateway.webhook.handler import Webhook
+from manager.ledger import app_identities
 from manager.ports import Runtime
 from manager.service.authority import StewardAuthority
 from manager.service.held import HeldEvents
@@ -55,6 +58,12 @@ from returns.ids import AppName
 from returns.ports import Clock, Transactions
 from returns.service.pump import Pump
 from returns.service.shared_pacing import SharedPacing
+from returns.service.speaking import Speaking, nowhere
+
+logger = logging.getLogger(__name__)
+
+A_LITTLE_S: Final = 2.0
+"""So much longer than its answer may take a send that is under way has to end, for what is stored of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +71,36 @@ class Gateway:
     """A gateway whose doors are open and whose loops wait to be run."""
 
     url: str
+    pump: Pump
     loops: Sequence[Callable[[], Awaitable[None]]]
+    """All but the pump's."""
+    sends_end_within_s: float
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Run everything until ``stop`` is set. Raises an ``ExceptionGroup`` if a loop fails."""
+    async def run(self, stop: asyncio.Event, at_once: asyncio.Event | None = None) -> None:
+        """Run everything until ``stop`` is set, and then until the sends that are under way have ended.
+
+        ``at_once`` does not wait for those. Raises an ``ExceptionGroup`` if a loop fails.
+        """
         async with asyncio.TaskGroup() as group:
+            pump = group.create_task(self.pump.run())
             tasks = [group.create_task(_forever(loop)) for loop in self.loops]
             await stop.wait()
             for task in tasks:
                 task.cancel()
+            await self._end_pump(at_once or asyncio.Event())
+            pump.cancel()
+
+    async def _end_pump(self, at_once: asyncio.Event) -> None:
+        """Let the sends that are under way end; whoever is impatient does not."""
+        logger.info("The gateway ends: no send begins any more, those under way have %g s.", self.sends_end_within_s)
+        async with asyncio.TaskGroup() as group:
+            ending = group.create_task(self.pump.end(self.sends_end_within_s))
+            impatience = group.create_task(at_once.wait())
+            await asyncio.wait([ending, impatience], return_when=asyncio.FIRST_COMPLETED)
+            ending.cancel()
+            impatience.cancel()
+        if self.pump.sends_under_way:
+            logger.warning("%d sends are cut off; what became of them is looked for.", self.pump.sends_under_way)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +116,8 @@ class Services:
     telling: Telling
     operators: Operators
     operators_worker: OperatorsWorker
+    speaking: Speaking | None
+    """Where several gateways share the work."""
 
 
 @asynccontextmanager
@@ -95,8 +127,8 @@ async def open_gateway(
     """Open a gateway; ``runtime`` replaces the configured one.
 
     Raises, each with a sentence that says what to do: ``GatewayAlreadyRunning``, ``DataFolderUnusable``,
-    ``DatabaseTooNew``, ``StorageUnavailable``, ``WorkspaceMissing``, ``WorkspaceConflict``, ``OperatorTokenUnusable``,
-    ``PortInUse``, ``AddressUnusable``.
+    ``DatabaseTooNew``, ``StorageUnavailable``, ``AppRenamed``, ``WorkspaceMissing``, ``WorkspaceConflict``,
+    ``OperatorTokenUnusable``, ``PortInUse``, ``AddressUnusable``.
     """
     clock, ids = SystemClock(), Ids()
     owner = ids.new("gateway")
@@ -105,6 +137,8 @@ async def open_gateway(
         file = settings.database.path if isinstance(settings.database, SqliteFile) else None
         held = stack.enter_context(hold_with(settings.gateway.data_dir, file, clock.now()))
         transactions = await stack.enter_async_context(open_database(settings.database, owner, clock))
+        apps = {AppName(app.name): app.app_id for app in settings.apps}
+        await transactions.run(lambda c: app_identities.register(c, apps))
         client = await stack.enter_async_context(
             LarkClient(policies.lark_apps(settings), clock, settings.returns.http_timeout_s)
         )
@@ -116,14 +150,16 @@ async def open_gateway(
         await stack.enter_async_context(housekeeping(retention, metrics, clock))
         yield Gateway(
             server.url,
+            services.pump,
             (
-                services.pump.run,
                 services.turns.run,
                 services.receipts.run,
                 services.held.run,
                 services.operators_worker.run,
                 readiness.credentials_check(client, (AppName(app.name) for app in settings.apps)),
+                *(() if services.speaking is None else (services.speaking.run,)),
             ),
+            settings.returns.http_timeout_s + A_LITTLE_S,
         )
 
 
@@ -147,16 +183,22 @@ def _services(
     authority = StewardAuthority(settings.returns.recalled_question, clock, ids.new)
     operators = Operators(authority, ids.new, returns.give_up_after_ms)
     receiving = Receiving(transactions, clock, ids.new, steward, reader.own_id)
+    apps = [AppName(app.name) for app in settings.apps]
+    speaking = Speaking(transactions, delivery, clock, owner, apps, returns.lease_ms) if shared else None
+    elsewhere = nowhere if speaking is None else speaking.elsewhere
     return Services(
         reader=reader,
         receiving=receiving,
-        turns=Turns(transactions, clock, steward, runtime, hosttools, reader, telling, owner, ids.new),
-        receipts=ReceiptsWorker(transactions, clock, LarkReceipts(client), reader, owner if shared else None),
+        turns=Turns(transactions, clock, steward, runtime, hosttools, reader, telling, owner, ids.new, elsewhere),
+        receipts=ReceiptsWorker(
+            transactions, clock, LarkReceipts(client), reader, owner if shared else None, elsewhere
+        ),
         held=HeldEvents(transactions, receiving),
-        pump=Pump(transactions, delivery, authority, clock, returns, owner, pacing=pacing),
+        pump=Pump(transactions, delivery, authority, clock, returns, owner, pacing=pacing, speaking=speaking),
         telling=telling,
         operators=operators,
         operators_worker=OperatorsWorker(transactions, clock, operators),
+        speaking=speaking,
     )
 
 

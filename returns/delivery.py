@@ -34,7 +34,7 @@ class State(Enum):
     UNDELIVERABLE = "undeliverable"
     """Definitely not delivered, and will not be. Final."""
     SUPERSEDED = "superseded"
-    """Replaced before any attempt. Final."""
+    """Replaced before any attempt, or cancelled and, if it was attempted, definitely refused. Final."""
 
 
 class Error(Enum):

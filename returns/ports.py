@@ -340,6 +340,10 @@ class Verdict(Enum):
     """The question was recalled, and the policy is to say nothing."""
 
 
+Elsewhere: TypeAlias = Callable[[Connection, Millis], frozenset[AppName]]
+"""The apps that are left to other gateways at this moment: those speak for them, and this one does not."""
+
+
 class Authority(Protocol):
     """Asked inside the attempt's and the verification's transaction."""
 

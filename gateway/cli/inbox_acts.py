@@ -29,9 +29,10 @@ class WaitCommand(click.Command):
         try:
             return super().parse_args(ctx, given)
         except click.UsageError as wrong:
-            if beside:
-                wrong.message = f"{wrong.message.rstrip('.')}. Seconds are written --wait={beside[0]}."
-            raise
+            if not beside:
+                raise
+            said = f"{wrong.message.rstrip('.')}. Seconds are written --wait={beside[0]}."
+            raise click.UsageError(said, wrong.ctx) from wrong
 
 
 def _common(function: F) -> F:

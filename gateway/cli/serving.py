@@ -17,6 +17,7 @@ from gateway.http.operator_token import OperatorTokenUnusable
 from gateway.http.server import AddressUnusable, PortInUse
 from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning
 from gateway.settings import Settings
+from manager.ledger.app_identities import AppRenamed
 from providers.hosttools.workspaces import WorkspaceConflict, WorkspaceMissing
 from providers.lark.config import LarkAppInvalid
 from providers.storage.errors import DatabaseTooNew, ServerTooOld, UnsupportedDatabase
@@ -31,6 +32,7 @@ NOTHING_TO_READ = (
 
 CANNOT_START = (
     AddressUnusable,
+    AppRenamed,
     DataFolderUnusable,
     DatabaseTooNew,
     GatewayAlreadyRunning,
@@ -68,13 +70,18 @@ def _cannot_start(reason: str) -> int:
 
 
 async def _serve(settings: Settings, config: Path | None, *, as_json: bool) -> None:
-    stop = asyncio.Event()
+    stop, at_once = asyncio.Event(), asyncio.Event()
+
+    def told() -> None:
+        """The first signal asks for the end, a second one for an end at once."""
+        (at_once if stop.is_set() else stop).set()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, told)
     async with open_gateway(settings, config) as gateway:
         _say(gateway.url, settings, as_json=as_json)
-        await gateway.run(stop)
+        await gateway.run(stop, at_once)
 
 
 def _say(url: str, settings: Settings, *, as_json: bool) -> None:

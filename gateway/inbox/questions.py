@@ -8,14 +8,36 @@ from __future__ import annotations
 
 from typing import Final
 
-_UNPROVED_NOTICE: Final = """
+_NOT_TOLD: Final = """
+    NOT EXISTS (
+        WITH RECURSIVE earlier(return_id, replaces, parts) AS (
+            SELECT b.return_id, b.replaces, b.parts FROM returns b WHERE b.return_id = o.replaces
+            UNION ALL
+            SELECT b.return_id, b.replaces, b.parts FROM returns b JOIN earlier ON b.return_id = earlier.replaces
+        )
+        SELECT 1 FROM earlier
+        JOIN parts told ON told.return_id = earlier.return_id AND told.position = n.position + earlier.parts - o.parts
+        WHERE told.state = 'delivered'
+    )
+"""
+"""Whether nothing that the part ``n`` of the return ``o`` repeats is delivered: a return that replaces another one
+carries its last parts."""
+
+_UNPROVED_NOTICE: Final = "".join(
+    (
+        """
     SELECT n.part_id FROM parts n
     JOIN returns o ON o.return_id = n.return_id AND o.kind = 'notice' AND o.revision = r.revision
     WHERE n.subject_id = r.request_id
       AND (n.state IN ('explicit_unverified', 'undeliverable') OR (n.state = 'retry_pending' AND n.needs_configuration))
       AND NOT EXISTS (SELECT 1 FROM returns l WHERE l.subject_id = r.request_id AND l.replaces = o.return_id)
+      AND """,
+        _NOT_TOLD,
+        """
     ORDER BY n.return_seq DESC, n.position LIMIT 1
-"""
+""",
+    )
+)
 """The newest notice of ``r`` that is not proved, and with which nothing more happens by itself."""
 
 _ITEM: Final = "".join(
@@ -106,9 +128,11 @@ SELECT r.request_id FROM requests r WHERE r.parent_id = :request ORDER BY r.seq 
 """
 """The children of ``request``, oldest first."""
 
-CANDIDATES: Final = """
-SELECT c.number, c.sent_at, p.position, b.document, r.private FROM requests r
-JOIN parts p ON p.return_id = COALESCE(
+CANDIDATES: Final = "".join(
+    (
+        """
+SELECT c.number, c.sent_at, n.position, b.document, r.private FROM requests r
+JOIN parts n ON n.return_id = COALESCE(
     (SELECT a.return_id FROM answers a WHERE a.subject_id = r.request_id AND a.revision = r.revision),
     (SELECT n.return_id FROM parts n
      JOIN returns o ON o.return_id = n.return_id AND o.kind = 'notice' AND o.revision = r.revision
@@ -116,13 +140,22 @@ JOIN parts p ON p.return_id = COALESCE(
        AND (n.state IN ('explicit_unverified', 'undeliverable', 'verification_required')
             OR (n.state = 'retry_pending' AND n.needs_configuration))
        AND NOT EXISTS (SELECT 1 FROM returns l WHERE l.subject_id = r.request_id AND l.replaces = o.return_id)
+       AND """,
+        _NOT_TOLD,
+        """
      ORDER BY CASE WHEN n.state = 'verification_required' THEN 1 ELSE 0 END, n.return_seq DESC, n.position LIMIT 1)
-) AND p.state IN ('explicit_unverified', 'verification_required')
-JOIN part_candidates c ON c.part_id = p.part_id
-LEFT JOIN part_bodies b ON b.part_id = p.part_id
+) AND n.state IN ('explicit_unverified', 'verification_required')
+JOIN returns o ON o.return_id = n.return_id
+JOIN part_candidates c ON c.part_id = n.part_id
+LEFT JOIN part_bodies b ON b.part_id = n.part_id
 WHERE r.request_id = :request
-ORDER BY p.position, c.number LIMIT :limit
-"""
+  AND """,
+        _NOT_TOLD,
+        """
+ORDER BY n.position, c.number LIMIT :limit
+""",
+    )
+)
 """The messages that could be the answer of ``request``, or, where it has none, its newest unproved notice."""
 
 FACTS: Final = """

@@ -6,7 +6,9 @@ took and did not settle in time is anybody's again.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, cast
 
 from sqlalchemy import Connection, and_, bindparam, exists, literal, select, update
@@ -17,7 +19,7 @@ from manager.ledger.facts import record
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import event_keys, question_routes, turns
 from returns.ids import AppName, MessageId, Millis
-from returns.ledger.prepared import Prepared
+from returns.ledger.prepared import Prepared, listed, names, size_for
 
 TAKEN_MS: Final = 20_000
 """All tries of one receipt fit in."""
@@ -29,7 +31,7 @@ _taken: Final = exists().where(
     event_keys.c.at > bindparam("since"),
 )
 
-_WANTED: Final = Prepared(
+_WANTED: Final = (
     select(
         turns.c.turn_id,
         turns.c.conversation_id,
@@ -65,8 +67,19 @@ class WantedReceipt:
     message_id: MessageId
 
 
-def wanted(connection: Connection, now: Millis, limit: int) -> tuple[WantedReceipt, ...]:
-    """Questions that want a receipt and that nobody took lately, oldest first."""
+@lru_cache(maxsize=8)
+def _wanted_but(elsewhere: int) -> Prepared:
+    """``_WANTED`` without those of so many apps."""
+    left = question_routes.c.app.not_in(names("elsewhere", elsewhere))
+    return Prepared(_WANTED.where(left) if elsewhere else _WANTED)
+
+
+def wanted(
+    connection: Connection, now: Millis, limit: int, elsewhere: Collection[AppName] = ()
+) -> tuple[WantedReceipt, ...]:
+    """Questions that want a receipt and that nobody took lately, oldest first, but of apps that are ``elsewhere``."""
+    query = _wanted_but(size_for(len(elsewhere)))
+    asked = {"most": limit, "since": now - TAKEN_MS, **listed("elsewhere", elsewhere)}
     return tuple(
         WantedReceipt(
             TurnId(cast("str", row["turn_id"])),
@@ -76,7 +89,7 @@ def wanted(connection: Connection, now: Millis, limit: int) -> tuple[WantedRecei
             AppName(cast("str", row["app"])),
             MessageId(cast("str", row["message_id"])),
         )
-        for row in _WANTED.rows(connection, {"most": limit, "since": now - TAKEN_MS})
+        for row in query.rows(connection, asked)
     )
 
 

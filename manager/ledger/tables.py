@@ -250,6 +250,13 @@ grants = Table(
     Index("grants_by_resource", "effect", "resource"),
 )
 
+app_identities = Table(
+    "app_identities",  # private: the provider's id of each configured app
+    metadata,
+    Column("app", String(60), primary_key=True),
+    Column("app_id", String(120), nullable=False),
+)
+
 told_once = Table(
     "told_once",  # private: a sentence that a person is told only once
     metadata,

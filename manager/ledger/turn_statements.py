@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import and_, bindparam, case, exists, func, insert, or_, select, update
 
 from manager.decisions.turn import TurnEvent, TurnState, sources
-from manager.ledger.tables import conversations, turns
+from manager.ledger.tables import conversations, requests, turns
 from returns.ledger.prepared import Prepared, names
 
 _other: Final = turns.alias()
@@ -110,9 +110,13 @@ def still_running(count: int) -> Prepared:
 
 
 @lru_cache(maxsize=16)
-def claim_due_but(full: int) -> Prepared:
-    """``DUE`` without the turns of ``full`` chats, given as ``full_0``, ``full_1``, …"""
-    if full == 0:
-        return Prepared(DUE)
-    chat = select(conversations.c.chat_ref).where(conversations.c.conversation_id == turns.c.conversation_id)
-    return Prepared(DUE.where(chat.correlate(turns).scalar_subquery().not_in(names("full", full))))
+def claim_due_but(full: int, elsewhere: int = 0) -> Prepared:
+    """``DUE`` without the turns of ``full`` chats and ``elsewhere`` apps, given as ``full_0``, …, ``elsewhere_0``, …"""
+    due = DUE
+    if full:
+        chat = select(conversations.c.chat_ref).where(conversations.c.conversation_id == turns.c.conversation_id)
+        due = due.where(chat.correlate(turns).scalar_subquery().not_in(names("full", full)))
+    if elsewhere:
+        app = select(requests.c.app).where(requests.c.request_id == turns.c.request_id)
+        due = due.where(app.correlate(turns).scalar_subquery().not_in(names("elsewhere", elsewhere)))
+    return Prepared(due)

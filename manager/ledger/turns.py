@@ -33,7 +33,7 @@ from manager.ledger.turn_statements import (
     claim_due_but,
     still_running,
 )
-from returns.ids import MessageId, Millis
+from returns.ids import AppName, MessageId, Millis
 from returns.ledger.prepared import Row, listed, size_for
 from returns.ledger.wakeups import TURNS, announce
 
@@ -114,11 +114,19 @@ def queue_again(
 
 
 def claim_due(
-    connection: Connection, *, owner: str, now: Millis, lease_ms: int, limit: int, most_in_chat: int
+    connection: Connection,
+    *,
+    owner: str,
+    now: Millis,
+    lease_ms: int,
+    limit: int,
+    most_in_chat: int,
+    elsewhere: Collection[AppName] = (),
 ) -> tuple[ClaimedTurn, ...]:
     """Claim at most ``limit`` turns: the first of each conversation in which none is running.
 
-    At most ``most_in_chat`` run in one chat and its threads: one in which nothing moves leaves room for others.
+    At most ``most_in_chat`` run in one chat and its threads: one in which nothing moves leaves room for others. Those
+    of the apps that are ``elsewhere`` are left to other gateways.
     """
     if limit <= 0:
         return ()
@@ -130,8 +138,9 @@ def claim_due(
     more = True
     while more and len(claimed) < limit:
         full = [chat for chat, count in running.items() if count >= most_in_chat]
-        asked = {"now": now, "most": limit - len(claimed), **listed("full", full)}
-        due = [_claimed(row) for row in claim_due_but(size_for(len(full))).rows(connection, asked)]
+        asked = {"now": now, "most": limit - len(claimed), **listed("full", full), **listed("elsewhere", elsewhere)}
+        query = claim_due_but(size_for(len(full)), size_for(len(elsewhere)))
+        due = [_claimed(row) for row in query.rows(connection, asked)]
         # One a chat at a time, so that none gets more than it may.
         first = {chat_of(turn.conversation_id): turn for turn in reversed(due)}
         taken = [turn for turn in first.values() if _claim(connection, turn, owner, now, lease_ms)]
@@ -141,9 +150,10 @@ def claim_due(
     return tuple(claimed)
 
 
-def left_due(connection: Connection, now: Millis) -> bool:
+def left_due(connection: Connection, now: Millis, elsewhere: Collection[AppName] = ()) -> bool:
     """Whether a turn is due that nobody claimed: its chat has its share, or another gateway is in its conversation."""
-    return claim_due_but(0).first(connection, {"now": now, "most": 1}) is not None
+    asked = {"now": now, "most": 1, **listed("elsewhere", elsewhere)}
+    return claim_due_but(0, size_for(len(elsewhere))).first(connection, asked) is not None
 
 
 def chat_of(conversation: ConversationId) -> str:

@@ -117,7 +117,7 @@ class Investigation:
             if not turns.holds(connection, turn.turn_id, turn.fence):
                 return None
             view = turn_views.view(connection, turn, now)
-            if not _awaits_chat(view):
+            if view.route.app in self._policy.apps and not _awaits_chat(view):
                 turns.note_started(connection, turn, now)
             return view
 
@@ -131,6 +131,8 @@ class Investigation:
     async def _judge_again(self, question: Question) -> Outcome | None:
         """What was admitted when it came may not be welcome when its turn comes."""
         turn, view = question.turn, question.view
+        if view.route.app not in self._policy.apps:
+            return Waiting(turn, "app_not_configured")
         reach = await learn_reach(self._transactions, self._reader, view.chat)
         if _awaits_chat(view):
             if reach is Reach.UNKNOWN:

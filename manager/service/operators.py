@@ -107,13 +107,10 @@ class Operators:
         """Send the rest of an answer by a new return, if that may be told now."""
         if not may_send(self._authority.verdict(connection, part.subject, part.revision)):
             return Outcome.FORBIDDEN
-        rest = deliveries.unsent(connection, part)
-        if rest is None:
-            return Outcome.PROVED
-        if not deliveries.is_kept(connection, rest):
+        if not deliveries.is_kept(connection, part):
             return Outcome.NO_LONGER_KEPT
         return_id = ReturnId(self._new_id("ret"))
-        sent = deliveries.send_anew(connection, rest, return_id, now, who=who, reason=reason)
+        sent = deliveries.send_anew(connection, part, return_id, now, who=who, reason=reason)
         return Outcome.QUEUED if sent else Outcome.CHANGED
 
     def _finish_resend(

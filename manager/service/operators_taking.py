@@ -152,8 +152,6 @@ class Taking:
                 "nothing was sent."
             )
             raise OperatorRefused(Refusal.NOT_RESENDABLE, message)
-        if deliveries.unsent(self.connection, part) is None:  # what it replaced turned up and was proved meanwhile
-            return self.done(Outcome.PROVED, {"reason": reason})
         if not deliveries.is_kept(self.connection, part):
             message = (
                 "The text of this answer is no longer kept ([retention]); nothing was sent. Tell the asker yourself."

@@ -55,7 +55,10 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Whether anything may be said there is not known yet: the turn is given back as if it had not been claimed."""
+    """Whether anything may be said there is not known yet, or nobody speaks for the app.
+
+    The turn is given back as if it had not been claimed.
+    """
 
     turn: ClaimedTurn
     cause: str

@@ -17,7 +17,8 @@ from manager.ledger.receipts import WantedReceipt
 from manager.ports import ChatReader, Receipts
 from manager.service.chat_facts import Reach, learn_reach
 from returns.ledger.wakeups import TURNS
-from returns.ports import Clock, StorageUnavailable, Transactions
+from returns.ports import Clock, Elsewhere, StorageUnavailable, Transactions
+from returns.service.speaking import nowhere
 
 _log: Final = logging.getLogger(__name__)
 
@@ -53,9 +54,14 @@ class ReceiptsWorker:
         receipts: Receipts,
         reader: ChatReader,
         owner: str | None = None,
+        elsewhere: Elsewhere = nowhere,
     ) -> None:
-        """``owner`` names this gateway where several share the work; None: it is the only one."""
+        """``owner`` names this gateway where several share the work; None: it is the only one.
+
+        ``elsewhere`` says whose receipts are left to others.
+        """
         self._owner = owner
+        self._elsewhere = elsewhere
         self._transactions = transactions
         self._clock = clock
         self._receipts = receipts
@@ -78,7 +84,7 @@ class ReceiptsWorker:
                     known = {each.turn_id for each in in_hand.values()}
                     now = self._clock.now()
                     for receipt in await self._transactions.read(
-                        lambda each, now=now: receipts.wanted(each, now, IN_HAND)
+                        lambda each, now=now: receipts.wanted(each, now, IN_HAND, self._elsewhere(each, now))
                     ):
                         if receipt.turn_id not in known:
                             task = group.create_task(self._leave(receipt, free))

@@ -94,7 +94,9 @@ class Receiving:
         return await self._run(Together(arrival, self._take_all))
 
     async def judge_again(self, held: HeldEvent) -> Acceptance:
-        """Judge a held event by what is known now; ``HELD`` when that is still not enough."""
+        """Judge a held event by what is known now; ``HELD`` when that is not enough, or its app is not configured."""
+        if held.app not in self._policy.apps:
+            return Acceptance.HELD
         message = MESSAGE.validate_json(held.body)
         own_id = await self._know_thyself(held.app)
         now = self._clock.now()

@@ -27,7 +27,8 @@ from manager.service.storage_patience import patiently
 from manager.service.telling import Telling
 from returns.ids import Millis
 from returns.ledger.wakeups import TURNS
-from returns.ports import Clock, StorageUnavailable, Transactions
+from returns.ports import Clock, Elsewhere, StorageUnavailable, Transactions
+from returns.service.speaking import nowhere
 
 _log: Final = logging.getLogger(__name__)
 
@@ -61,7 +62,10 @@ class Turns:
         telling: Telling,
         owner: str,
         new_id: Callable[[str], str],
+        elsewhere: Elsewhere = nowhere,
     ) -> None:
+        """``elsewhere`` says whose turns are left to other gateways."""
+        self._elsewhere = elsewhere
         self._transactions = transactions
         self._clock = clock
         self._policy = policy
@@ -100,6 +104,7 @@ class Turns:
         def look(
             connection: Connection,
         ) -> tuple[tuple[ClaimedTurn, ...], frozenset[tuple[TurnId, int]], Millis | None, bool]:
+            elsewhere = self._elsewhere(connection, now)
             claimed = turns.claim_due(
                 connection,
                 owner=self._owner,
@@ -107,8 +112,9 @@ class Turns:
                 lease_ms=self._policy.lease_ms,
                 limit=free,
                 most_in_chat=max(1, self._policy.max_parallel_turns // 2),
+                elsewhere=elsewhere,
             )
-            left = len(claimed) < free and turns.left_due(connection, now)
+            left = len(claimed) < free and turns.left_due(connection, now, elsewhere)
             return claimed, turns.lost(connection, in_hand), turns.next_due(connection, now), left
 
         claimed, gone, due_at, left = await self._transactions.run(look)

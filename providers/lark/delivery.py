@@ -39,6 +39,7 @@ MESSAGES: Final = "/open-apis/im/v1/messages"
 PAGE_SIZE: Final = 50
 MAX_CURSOR: Final = 2_000
 MINUTE_MS: Final = 60_000
+A_DAY_MS: Final = 24 * 60 * MINUTE_MS
 ALLOWED_MS: Final = MINUTE_MS
 """A window begins longer than this before what is looked for."""
 
@@ -106,8 +107,11 @@ class LarkDelivery:
 
 
 def _worth(ahead_ms: int) -> int:
-    """A skew in whole minutes, so that it is the same on all pages; what every window allows for anyway is none."""
-    return 0 if ahead_ms <= ALLOWED_MS else -(-ahead_ms // MINUTE_MS) * MINUTE_MS
+    """A skew in whole minutes, so that it is the same on all pages; what every window allows for anyway is none.
+
+    At most a day, as one absurd ``Date`` must not make every search of a busy chat endless.
+    """
+    return 0 if ahead_ms <= ALLOWED_MS else min(-(-ahead_ms // MINUTE_MS) * MINUTE_MS, A_DAY_MS)
 
 
 async def read_item(

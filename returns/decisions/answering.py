@@ -55,18 +55,27 @@ def summarise(parts: Sequence[Standing]) -> Summary:
 def of_answer(returns: Sequence[Sequence[Standing]]) -> list[Standing]:
     """The parts that an answer is made of: of its return, and of those which that one replaces, the oldest first.
 
-    A part that was superseded because what it repeats was delivered after all is shown as that.
+    A part that repeats what turned out to be delivered is shown as that, whatever becomes of it by itself: the asker
+    has been told. It may not have been sent, or not arrived, or be there as a second copy; its own facts say which.
     """
     found: list[Standing] = []
     for standings in returns:
         kept = kept_of_replaced(len(found), len(standings))
-        repeated = found[kept:]
-        found = found[:kept]
-        for at, standing in enumerate(standings):
-            before = repeated[at] if at < len(repeated) else standing
-            gone = standing.state is State.SUPERSEDED and before.state is State.DELIVERED
-            found.append(before if gone else standing)
+        repeated = [*found[kept:], *standings[len(found) - kept :]]
+        found = found[:kept] + [_told(*twins) for twins in zip(repeated, standings, strict=True)]
     return found
+
+
+def _told(before: Standing, standing: Standing) -> Standing:
+    """What shows of a part that repeats ``before``: the one of both that was proved first, or else the later one."""
+    if before.state is not State.DELIVERED:
+        return standing
+    proved_again = standing.state is State.DELIVERED
+    return standing if proved_again and _proved_at(standing) < _proved_at(before) else before
+
+
+def _proved_at(standing: Standing) -> Millis:
+    return standing.delivered_at or Millis(0)
 
 
 def kept_of_replaced(replaced_parts: int, replacing_parts: int) -> int:

@@ -6,11 +6,11 @@ moves are looked at; a fact that moved nothing says nothing here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from returns.decisions.answering import Standing, Summary, of_answer, summarise
+from returns.decisions.answering import Standing, Summary, kept_of_replaced, of_answer, summarise
 from returns.delivery import Error, Event, State, Verification, advance
 from returns.ids import Millis, ReturnId, SubjectId
 
@@ -78,6 +78,7 @@ class Replayed:
     returns: dict[ReturnId, ReturnSeen] = field(default_factory=dict[ReturnId, ReturnSeen])
     parts: dict[tuple[ReturnId, int], PartSeen] = field(default_factory=dict[tuple[ReturnId, int], PartSeen])
     latest: dict[SubjectId, ReturnId] = field(default_factory=dict[SubjectId, ReturnId])
+    replaced_by: dict[ReturnId, ReturnId] = field(default_factory=dict[ReturnId, ReturnId])
 
     def take(self, fact: Recorded) -> None:
         """Take the next fact. Raises ``BrokenHistory``."""
@@ -96,6 +97,8 @@ class Replayed:
     def _open(self, fact: Recorded) -> None:
         opened = _opened(fact)
         self.returns[fact.return_id] = opened
+        if opened.replaces is not None:
+            self.replaced_by[opened.replaces] = fact.return_id
         for position in range(opened.parts):
             self.parts[fact.return_id, position] = PartSeen(Standing(State.QUEUED))
         current = self.latest.get(fact.subject)
@@ -117,6 +120,10 @@ class Replayed:
         behind = range(position + 1, self.returns[return_id].parts)
         if target is State.DELIVERED:
             self._hold(return_id, behind[:1], None)
+            for later, at in self._repeated_by(return_id, position):
+                self._hold(later, range(at + 1, self.returns[later].parts)[:1], None)
+        elif target in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE) and self._repeats(return_id, position):
+            self._hold(return_id, behind[:1], None)
         elif target in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):
             self._hold(return_id, behind, Error.EARLIER_PART_UNVERIFIED)
         elif source is State.EXPLICIT_UNVERIFIED:
@@ -127,6 +134,25 @@ class Replayed:
             part = self.parts[return_id, position]
             if part.standing.state is State.QUEUED:
                 self.parts[return_id, position] = replace(part, standing=replace(part.standing, error=error))
+
+    def _repeated_by(self, return_id: ReturnId, position: int) -> Iterator[tuple[ReturnId, int]]:
+        """The same part of the returns that replace this one, one after the other."""
+        while (later := self.replaced_by.get(return_id)) is not None:
+            position -= kept_of_replaced(self.returns[return_id].parts, self.returns[later].parts)
+            if position < 0:
+                return
+            yield later, position
+            return_id = later
+
+    def _repeats(self, return_id: ReturnId, position: int) -> bool:
+        """Whether the same part of a return that this one replaces is delivered."""
+        while (replaced := self.returns[return_id].replaces) is not None and replaced in self.returns:
+            position += kept_of_replaced(self.returns[replaced].parts, self.returns[return_id].parts)
+            before = self.parts.get((replaced, position))
+            if before is not None and before.standing.state is State.DELIVERED:
+                return True
+            return_id = replaced
+        return False
 
     def _of_answer(self, return_id: ReturnId) -> list[Standing]:
         """The parts of a return, and those that stay of the ones that it replaces."""

@@ -1,8 +1,8 @@
 """One row an answered subject: what the inbox shows, recomputed in the transaction of each move.
 
 An answer is made of the parts of its latest return and, where that replaces an earlier one, of the parts of that one
-which were proved before: the return that replaces carries the unproved part and those after it. What of it was not sent
-because the earlier one turned out to be there is shown as that.
+which were proved before: the return that replaces carries the unproved part and those after it. What of it repeats a
+part that turned out to be there after all is shown as that.
 """
 
 from __future__ import annotations
@@ -114,12 +114,13 @@ def _chain(connection: Connection, return_id: ReturnId) -> dict[ReturnId, list[S
     at: ReturnId | None = return_id
     while at is not None:
         rows = _PARTS.rows(connection, {"return_id": at})
-        found.append((at, [_standing(row) for row in rows]))
+        found.append((at, [standing_of(row) for row in rows]))
         at = cast("ReturnId | None", rows[0]["replaces"])
     return dict(reversed(found))
 
 
-def _standing(row: Row) -> Standing:
+def standing_of(row: Row) -> Standing:
+    """A part's public columns."""
     error, verification = row["error"], row["verification"]
     return Standing(
         state=State(row["state"]),

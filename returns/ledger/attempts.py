@@ -18,10 +18,10 @@ from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
 from returns.ledger.locators import Kept, Source, keep, learn
 from returns.ledger.locking import lock_chat_of
-from returns.ledger.moves import Told, move, note, write
+from returns.ledger.moves import Told, move, note, release_next, write
 from returns.ledger.outbox import supersede_from
 from returns.ledger.parts import Part, body_of, held, load, route_of
-from returns.ledger.repeating import Earlier, earlier, supersede_repeating
+from returns.ledger.repeating import Earlier, earlier
 from returns.ledger.tables import parts
 from returns.ports import Accepted, Authority, Refused, Route, SendOutcome, Unknown, Verdict
 
@@ -52,6 +52,9 @@ def begin(
     if part is None or part.lane != SEND or part.state not in (State.QUEUED, State.RETRY_PENDING):
         return None
     if part.due_at > now or part.leased(now) or not is_head(connection, part):
+        return None
+    if part.stopped:
+        move(connection, part, Event.SUPERSEDED, now)
         return None
     if _turned_up(connection, part, now, policy):
         return None
@@ -88,7 +91,8 @@ def _turned_up(connection: Connection, part: Part, now: Millis, policy: ReturnsP
     """Whether what this part repeats is delivered by now (then it is superseded), or may be: then it waits."""
     match earlier(connection, part):
         case Earlier.DELIVERED:
-            supersede_repeating(connection, part, now)
+            if move(connection, part, Event.SUPERSEDED, now):
+                release_next(connection, part, now)
             return True
         case Earlier.BEING_READ:
             write(connection, part, {"due_at": now + policy.retry_first_ms})
@@ -188,7 +192,12 @@ def _refuse(connection: Connection, part: Part, plan: Plan, now: Millis, told: T
             "idempotency_key": idempotency_key(part.part_id, 1),
             "failures": 0,
         }
-    return move(connection, part, plan.event, now, due_at=Millis(now + plan.delay_ms), changes=changes, told=told)
+    if not move(connection, part, plan.event, now, due_at=Millis(now + plan.delay_ms), changes=changes, told=told):
+        return False
+    left = load(connection, part.part_id) if part.stopped else None
+    if left is not None and left.state is State.RETRY_PENDING:  # it was cancelled while the send was under way
+        move(connection, left, Event.SUPERSEDED, now)
+    return True
 
 
 def _refusing(part: Part, route: Route | None) -> Refusing:

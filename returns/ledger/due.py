@@ -114,6 +114,8 @@ class Asked:
     """What is under way: chats of parts to send, places of parts to look for, ids of parts to read."""
     under_way: Mapping[AppName, int] = field(default_factory=dict[AppName, int])
     """How many steps of each app are under way: the app with the fewest comes first, so that none takes all places."""
+    elsewhere: Collection[AppName] = ()
+    """Apps whose parts are left to other gateways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Front:
     behind: tuple[Due, ...] = ()
     """Parts to be put back: another one of their chat stands before them."""
     apps: tuple[AppName, ...] = ()
-    """Apps with parts in the lane."""
+    """Apps with parts in the lane, but those that are left to others."""
     next_at: Millis | None = None
     """When the next part is due that is not yet."""
 
@@ -135,7 +137,7 @@ def front(connection: Connection, asked: Asked, now: Millis) -> Front:
     found: list[Due] = []
     behind: list[Due] = []
     next_at: Millis | None = None
-    apps = apps_of(connection, asked.lane)
+    apps = tuple(app for app in apps_of(connection, asked.lane) if app not in asked.elsewhere)
     for app in sorted(apps, key=lambda each: asked.under_way.get(each, 0)):
         room = min(asked.rooms.get(app, asked.other_apps), asked.most - len(found))
         if room <= 0:

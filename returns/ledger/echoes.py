@@ -9,7 +9,6 @@ from sqlalchemy import Connection, bindparam, select
 from returns.decisions.keys import chat_key
 from returns.delivery import State
 from returns.ids import AppName, ChatId, MessageId, SubjectId
-from returns.ledger.lanes import LANES
 from returns.ledger.prepared import Prepared
 from returns.ledger.tables import part_locators, parts
 
@@ -22,7 +21,6 @@ _SUBJECT: Final = Prepared(
 )
 _UNSETTLED: Final = Prepared(
     select(parts.c.part_id).where(
-        parts.c.lane.in_([bindparam(f"lane_{number}", lane) for number, lane in enumerate(LANES)]),
         parts.c.chat_key == bindparam("chat"),
         parts.c.fingerprint == bindparam("fingerprint"),
         parts.c.state.in_([bindparam(f"state_{number}", state) for number, state in enumerate(_UNDER_WAY)]),

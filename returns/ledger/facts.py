@@ -48,7 +48,7 @@ class Fact(Enum):
     UNDELIVERABLE = "undeliverable"
     """It was not delivered and will not be."""
     SUPERSEDED = "superseded"
-    """Replaced before any attempt."""
+    """Replaced before any attempt, or cancelled and, if it was attempted, definitely refused."""
     LOOK_AGAIN = "look_again"
     """An operator asked for another look."""
     RESENT = "resent"

@@ -18,12 +18,13 @@ from typing import Final, cast
 from sqlalchemy import Connection, bindparam, select, update
 
 from returns.delivery import ERRORS, Error, Event, State, advance
-from returns.ids import Millis
+from returns.ids import Millis, ReturnId
 from returns.ledger import answers
 from returns.ledger.facts import Detail, Fact, record
 from returns.ledger.lanes import SEND, lane_of
 from returns.ledger.parts import Part
 from returns.ledger.prepared import Prepared
+from returns.ledger.repeating import Earlier, earlier, repeated_by
 from returns.ledger.tables import parts
 from returns.ledger.wakeups import RETURNS, RETURNS_SETTLED, announce
 
@@ -176,8 +177,13 @@ def _follow(connection: Connection, part: Part, target: State, now: Millis) -> N
         _FORWARD.run(connection, {"chat": part.chat_key, "now": now})
     if target is State.DELIVERED:
         release_next(connection, part, now)
+        for return_id, position in repeated_by(connection, part):
+            _release(connection, return_id, position + 1, now)
     elif target in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):
-        _mark_held(connection, part, Error.EARLIER_PART_UNVERIFIED, now)
+        if earlier(connection, part) is Earlier.DELIVERED:
+            release_next(connection, part, now)
+        else:
+            _mark_held(connection, part, Error.EARLIER_PART_UNVERIFIED, now)
     elif part.state is State.EXPLICIT_UNVERIFIED:  # it is looked at again
         _mark_held(connection, part, None, now)
     refresh(connection, part, now)
@@ -188,7 +194,11 @@ def _follow(connection: Connection, part: Part, target: State, now: Millis) -> N
 
 def release_next(connection: Connection, part: Part, now: Millis) -> None:
     """The next part of the return takes its place in the chat's queue."""
-    _NEXT.run(connection, {"of_return": part.return_id, "at": part.position + 1, "now": now})
+    _release(connection, part.return_id, part.position + 1, now)
+
+
+def _release(connection: Connection, return_id: ReturnId, position: int, now: Millis) -> None:
+    _NEXT.run(connection, {"of_return": return_id, "at": position, "now": now})
 
 
 def _mark_held(connection: Connection, part: Part, error: Error | None, now: Millis) -> None:

@@ -1,33 +1,42 @@
 """What was told on the way: what an operator may look for and have told anew where there is no answer.
 
-A notice that another one replaces is over. Lists ask the same in SQL of their own (``gateway.inbox.questions``).
+A notice that another one replaces is over, and what that one repeats of it and is delivered is told (as of answers, see
+``returns.ledger.answers``). Lists ask the same in SQL of their own (``gateway.inbox.questions``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import groupby
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, exists, select
+from sqlalchemy import Connection, bindparam, select
 
-from returns.delivery import Error, State, needs_operator, worst
+from returns.decisions.answering import Standing, of_answer, summarise
+from returns.delivery import State, needs_operator
 from returns.ids import ReturnId, SubjectId
 from returns.ledger.answer_now import AnswerNow
-from returns.ledger.prepared import Prepared, Row
+from returns.ledger.answers import standing_of
+from returns.ledger.prepared import Prepared
 from returns.ledger.tables import parts, returns
 
 NOTICE: Final = "notice"
 
-_replacing = returns.alias("replacing")
 _PARTS: Final = Prepared(
-    select(parts.c.return_id, parts.c.state, parts.c.error, parts.c.needs_configuration)
+    select(
+        parts.c.return_id,
+        returns.c.replaces,
+        parts.c.state,
+        parts.c.error,
+        parts.c.verification,
+        parts.c.attempts,
+        parts.c.needs_configuration,
+        parts.c.delivered_at,
+    )
     .join(returns, returns.c.return_id == parts.c.return_id)
     .where(
         returns.c.subject_id == bindparam("subject"),
         returns.c.revision == bindparam("revision"),
         returns.c.kind == bindparam("kind", NOTICE),
-        ~exists().where(_replacing.c.subject_id == returns.c.subject_id, _replacing.c.replaces == returns.c.return_id),
     )
     .order_by(parts.c.return_seq, parts.c.position)
 )
@@ -51,23 +60,25 @@ def by_id(connection: Connection, subject: SubjectId, revision: int, return_id: 
 
 
 def _all(connection: Connection, subject: SubjectId, revision: int) -> list[AnswerNow]:
+    """The notices that no other replaces, the oldest first."""
+    chains: dict[ReturnId, list[list[Standing]]] = {}
     rows = _PARTS.rows(connection, {"subject": subject, "revision": revision})
-    return [
-        _of(ReturnId(return_id), revision, list(of_return))
-        for return_id, of_return in groupby(rows, lambda row: cast("str", row["return_id"]))
-    ]
+    for return_id, group in groupby(rows, lambda row: cast("str", row["return_id"])):
+        of_return = list(group)
+        replaced = cast("ReturnId | None", of_return[0]["replaces"])
+        before = [] if replaced is None else chains.pop(replaced, [])
+        chains[ReturnId(return_id)] = [*before, [standing_of(row) for row in of_return]]
+    return [_of(return_id, revision, of_answer(chain)) for return_id, chain in chains.items()]
 
 
-def _of(return_id: ReturnId, revision: int, of_return: Sequence[Row]) -> AnswerNow:
-    states = [State(row["state"]) for row in of_return]
-    status = worst(states)
-    shown = of_return[states.index(status)]
-    error = cast("str | None", shown["error"])
+def _of(return_id: ReturnId, revision: int, told: list[Standing]) -> AnswerNow:
+    now = summarise(told)
+    shown = next(part for part in told if part.state is now.status)
     return AnswerNow(
         return_id,
         revision,
-        status,
-        None if error is None else Error(error),
+        now.status,
+        now.error,
         kind=NOTICE,
-        needs_configuration=bool(shown["needs_configuration"]),
+        needs_configuration=shown.needs_configuration,
     )

@@ -7,10 +7,11 @@ before it is acted upon.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 from typing import Final, cast
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, update
 
 from returns.decisions.policy import ReturnsPolicy
 from returns.delivery import Error, Event, State, unread
@@ -86,7 +87,7 @@ def look_at(
 
     ``further``: also a message that the send's own answer named, and that proved to be another one, is set aside.
     """
-    found = [part for part in _parts(connection, answer) if part.state in _LOOKED_AT]
+    found = _open(connection, answer, _LOOKED_AT)
     for part in found:
         _look(connection, part, Millis(now + give_up_after_ms), now, further=further)
     announce(connection, RETURNS)
@@ -104,10 +105,10 @@ def look_further(connection: Connection, part: Part, now: Millis, *, give_up_aft
 def unproved(connection: Connection, answer: AnswerNow) -> Part | None:
     """The first part of the answer that was attempted and is not proved, or cannot be delivered.
 
-    Under ``lock_chats_of`` it stays as it is until the transaction ends.
+    Not one that repeats what is delivered: the asker has that. Under ``lock_chats_of`` it stays as it is until the
+    transaction ends.
     """
-    open_ones = (*_LOOKED_AT, State.UNDELIVERABLE)
-    return next((part for part in _parts(connection, answer) if part.state in open_ones), None)
+    return next(iter(_open(connection, answer, (*_LOOKED_AT, State.UNDELIVERABLE))), None)
 
 
 def name_message(
@@ -171,11 +172,6 @@ def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Mill
     return True
 
 
-def unsent(connection: Connection, part: Part) -> Part | None:
-    """``part``, or the first one behind it, that no return which it repeats proved meanwhile; None if all are there."""
-    return next((each for each in _rest(connection, part) if earlier(connection, each) is not Earlier.DELIVERED), None)
-
-
 def is_kept(connection: Connection, part: Part) -> bool:
     """Whether the texts from ``part`` on are still there: retention forgets them in the end."""
     ids = [each.part_id for each in _rest(connection, part)]
@@ -184,19 +180,19 @@ def is_kept(connection: Connection, part: Part) -> bool:
 
 
 def stop_sending(connection: Connection, subject: SubjectId, now: Millis) -> int:
-    """Supersede what of the subject's answers was not sent, also what was definitely refused; how many parts.
+    """Supersede what was not sent to the subject, also what was definitely refused; how many parts.
 
-    A send that is under way, and what may have been sent, is followed to its end.
+    A send that is under way, and what may have been sent, is followed to its end; what is definitely refused only then
+    is superseded as well: ``stopped_at`` tells the refusal so (``attempts``).
     """
     lock_chats_of(connection, subject)
+    connection.execute(
+        update(returns).where(returns.c.subject_id == subject, returns.c.stopped_at.is_(None)).values(stopped_at=now)
+    )
     rows = (
         connection.execute(
             selection()
-            .where(
-                parts.c.subject_id == subject,
-                parts.c.state.in_([state.value for state in _UNSENT]),
-                returns.c.kind == ReturnKind.ANSWER.value,
-            )
+            .where(parts.c.subject_id == subject, parts.c.state.in_([state.value for state in _UNSENT]))
             .order_by(parts.c.return_seq, parts.c.position)
         )
         .mappings()
@@ -208,6 +204,12 @@ def stop_sending(connection: Connection, subject: SubjectId, now: Millis) -> int
 def _parts(connection: Connection, answer: AnswerNow) -> list[Part]:
     query = selection().where(parts.c.return_id == answer.return_id).order_by(parts.c.position)
     return [from_row(cast("Row", row)) for row in connection.execute(query).mappings().all()]
+
+
+def _open(connection: Connection, answer: AnswerNow, states: Collection[State]) -> list[Part]:
+    """The answer's parts in these states that repeat nothing of which it is known that the asker has it."""
+    found = [part for part in _parts(connection, answer) if part.state in states]
+    return [part for part in found if earlier(connection, part) is not Earlier.DELIVERED]
 
 
 def _rest(connection: Connection, part: Part) -> list[Part]:

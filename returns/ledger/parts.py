@@ -58,6 +58,8 @@ class Part:
     fingerprint: str
     replaces: ReturnId | None
     """The return that this one's replaces."""
+    stopped: bool
+    """Its answer was cancelled by an operator: nothing more of it is sent."""
 
     def leased(self, now: Millis) -> bool:
         """Whether somebody holds it."""
@@ -89,6 +91,7 @@ _COLUMNS = (
     parts.c.placement,
     parts.c.fingerprint,
     returns.c.replaces,
+    returns.c.stopped_at,
 )
 
 
@@ -136,6 +139,7 @@ def from_row(values: Row) -> Part:
         placement=cast('Literal["reply", "chat"]', values["placement"]),
         fingerprint=cast("str", values["fingerprint"]),
         replaces=cast("ReturnId | None", values["replaces"]),
+        stopped=values["stopped_at"] is not None,
     )
 
 

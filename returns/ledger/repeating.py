@@ -1,4 +1,8 @@
-"""What a part repeats: the same part of the returns that its own one replaces, whose messages may turn up late."""
+"""What a part repeats: the same part of the returns that its own one replaces, whose messages may turn up late.
+
+Once one of them is delivered the asker has been told it, whatever becomes of the others: each stays what it is by
+itself, and keeps nothing back any more.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,8 @@ from typing import Final, cast
 from sqlalchemy import Connection, bindparam, select
 
 from returns.decisions.answering import kept_of_replaced
-from returns.delivery import Event, State
-from returns.ids import Millis, ReturnId
-from returns.ledger.moves import move, release_next
+from returns.delivery import State
+from returns.ids import ReturnId
 from returns.ledger.parts import Part
 from returns.ledger.prepared import Prepared
 from returns.ledger.tables import part_locators, parts, returns
@@ -22,6 +25,12 @@ _PART: Final = Prepared(
     select(parts.c.state, part_locators.c.message_id)
     .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
     .where(parts.c.return_id == bindparam("return_id"), parts.c.position == bindparam("position"))
+)
+_replaced = returns.alias("replaced")
+_REPLACING: Final = Prepared(
+    select(returns.c.return_id, returns.c.parts, _replaced.c.parts.label("parts_of_replaced"))
+    .join(_replaced, _replaced.c.return_id == returns.c.replaces)
+    .where(returns.c.subject_id == bindparam("subject"), returns.c.replaces == bindparam("return_id"))
 )
 
 
@@ -59,9 +68,14 @@ def earlier(connection: Connection, part: Part) -> Earlier:
     return found
 
 
-def supersede_repeating(connection: Connection, part: Part, now: Millis) -> bool:
-    """Send nothing of a part that repeats what is delivered, and go on with the part behind it."""
-    if not move(connection, part, Event.SUPERSEDED, now):
-        return False
-    release_next(connection, part, now)
-    return True
+def repeated_by(connection: Connection, part: Part) -> list[tuple[ReturnId, int]]:
+    """The same part, by its return and its position there, of the returns that replace the part's own one."""
+    found: list[tuple[ReturnId, int]] = []
+    at, position = part.return_id, part.position
+    while (row := _REPLACING.first(connection, {"subject": part.subject, "return_id": at})) is not None:
+        position -= kept_of_replaced(cast("int", row["parts_of_replaced"]), cast("int", row["parts"]))
+        if position < 0:  # it was proved before, and stays in the answer
+            break
+        at = ReturnId(cast("str", row["return_id"]))
+        found.append((at, position))
+    return found

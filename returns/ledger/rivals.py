@@ -8,7 +8,6 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, or_, select
 
 from returns.delivery import State
-from returns.ledger.lanes import LANES
 from returns.ledger.parts import Part
 from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import part_locators, parts, return_routes
@@ -27,10 +26,6 @@ _RIVALS: Final = Prepared(
     .join(return_routes, return_routes.c.return_id == parts.c.return_id)
     .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
     .where(
-        or_(
-            parts.c.lane.in_([bindparam(f"lane_{number}", lane) for number, lane in enumerate(LANES)]),
-            parts.c.lane.is_(None),
-        ),
         parts.c.chat_key == bindparam("chat"),
         parts.c.fingerprint == bindparam("fingerprint"),
         parts.c.part_id != bindparam("part"),

@@ -38,6 +38,7 @@ returns = Table(
     Column("chat_key", String(64), nullable=False),
     Column("parts", Integer, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("stopped_at", BigInteger),  # when an operator cancelled it: nothing of it is sent from then on
     Index("returns_by_subject", "subject_id", "seq"),
 )
 
@@ -86,7 +87,7 @@ parts = Table(
     Index("parts_due", "lane", "app", "due_at"),
     Index("parts_in_chat", "lane", "chat_key", "return_seq", "position"),
     Index("parts_under_way", "lane", "chat_key", "state"),
-    Index("parts_unsettled_content", "lane", "chat_key", "fingerprint"),
+    Index("parts_by_content", "chat_key", "fingerprint", "state"),
     Index("parts_of_subject", "subject_id", "return_seq", "position"),
 )
 
@@ -170,6 +171,14 @@ pace_gates = Table(
     Column("app", String(60), primary_key=True),
     Column("api", String(8), primary_key=True),  # sends | reads | lists
     Column("paused_until", BigInteger, nullable=False),  # by the database's clock; 0: not paused
+)
+
+app_speakers = Table(
+    "app_speakers",  # the apps that living gateways speak for; a few rows, and none where there is one gateway
+    metadata,
+    Column("owner", String(60), primary_key=True),
+    Column("app", String(60), primary_key=True),
+    Column("until", BigInteger, nullable=False),  # believed so long
 )
 
 pace_calls = Table(

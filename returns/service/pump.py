@@ -11,6 +11,9 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection
 
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.retry import longest_ms
@@ -35,7 +38,9 @@ from returns.ports import (
 from returns.service.aside import set_aside
 from returns.service.attempt import deliver
 from returns.service.containing import Contained, describe
+from returns.service.ending import Ending
 from returns.service.local_pacing import LocalPacing
+from returns.service.speaking import Speaking, nowhere
 from returns.service.tools import Sleep, Tools
 from returns.service.verify import look
 
@@ -80,11 +85,18 @@ class Pump:
         parallel: int = PARALLEL,
         sleep: Sleep = asyncio.sleep,
         pacing: Pacing | None = None,
+        speaking: Speaking | None = None,
     ) -> None:
-        """``owner`` names this gateway's holds; ``sleep`` waits for seconds; ``pacing`` is by default in memory."""
+        """``owner`` names this gateway's holds; ``sleep`` waits for seconds; ``pacing`` is by default in memory.
+
+        ``speaking`` is this gateway among several; None: all that is due is its own.
+        """
         pace = LocalPacing(policy, clock) if pacing is None else pacing
         self._tools = Tools(transactions, provider, authority, clock, policy, owner, pace, sleep)
         self._most = {SEND: parallel, VERIFY: min(parallel, READINGS), SEARCH: min(parallel, SEARCHES)}
+        self._speaking = speaking
+        self._elsewhere = nowhere if speaking is None else speaking.elsewhere
+        self._ending = Ending()
         self._wakeup = transactions.subscribe(RETURNS)
         self._sending: dict[ChatKey, PartId] = {}
         self._reading: set[PartId] = set()
@@ -100,14 +112,25 @@ class Pump:
         """When a pass last read the database; None before the first."""
 
     async def run(self) -> None:
-        """Deliver for ever. Cancelling leaves a send that is under way to its lease."""
+        """Deliver until the end comes. Cancelling leaves a send that is under way to its lease."""
         async with asyncio.TaskGroup() as group:
-            while True:
+            while not self._ending.begun:
                 with Contained() as contained:
                     wait_s = await self._pass(group)
                     await self._wakeup.wait(wait_s)
                 if contained.fault is not None:
                     await self._endure(contained.fault)
+
+    async def end(self, within_s: float) -> None:
+        """Begin nothing more, and let the sends that are under way end, at most so long."""
+        self._ending.begin()
+        self._wakeup.ring()
+        await self._ending.wait(within_s)
+
+    @property
+    def sends_under_way(self) -> int:
+        """How many attempts are committed whose outcome is not."""
+        return self._ending.under_way
 
     async def _pass(self, group: asyncio.TaskGroup) -> float:
         """Start what is due and return the seconds until something else may be."""
@@ -118,7 +141,7 @@ class Pump:
         self._paced = {chat: until for chat, until in self._paced.items() if until > now}
         asked, waits = self._asked(now)
         waits += [until - now for until in self._paced.values()]
-        fronts = await tools.transactions.read(lambda c: [front(c, each, now) for each in asked])
+        fronts = await tools.transactions.read(lambda c: self._fronts(c, asked, now))
         self.last_pass_at = now
         for each, found in zip(asked, fronts, strict=True):
             self._apps.update(found.apps)
@@ -128,6 +151,11 @@ class Pump:
         if await self._put_back(fronts, now):
             return 0.0
         return min([max(wait / 1000, SHORTEST_PACE_S) for wait in waits] + [LONGEST_WAIT_S])
+
+    def _fronts(self, connection: Connection, asked: Sequence[Asked], now: Millis) -> list[Front]:
+        """What of each lane is due, and is not left to other gateways."""
+        elsewhere = self._elsewhere(connection, now)
+        return [front(connection, replace(each, elsewhere=elsewhere), now) for each in asked]
 
     def _asked(self, now: Millis) -> tuple[list[Asked], list[int]]:
         """What there is room for in each lane, and how long an app's pace is closed."""
@@ -221,7 +249,8 @@ class Pump:
             now = tools.clock.now()
             await tools.transactions.run(lambda c: leases.expire(c, due.part_id, now))
         else:
-            await deliver(tools, due.part_id, due.app, due.chat_key, permit)
+            ending, speaking = self._ending, self._speaking
+            await deliver(tools, due.part_id, due.app, due.chat_key, permit, ending=ending, speaking=speaking)
 
     async def _put_off(self, due: Due, fault: Exception) -> None:
         """Look at the part later; if even that cannot be stored, wait before the next pass sees it."""

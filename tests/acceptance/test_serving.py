@@ -172,7 +172,7 @@ async def test_a_start_without_lark(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_stop_in_the_middle_of_everything(tmp_path: Path, number: signal.Signals) -> None:
     """A turn, a send, a peer that waits, a body that never comes: it ends within seconds, and all is taken up again."""
-    async with world(tmp_path, returns={"http_timeout_s": 30}) as here:
+    async with world(tmp_path, returns={"http_timeout_s": 6}) as here:
         peer = await here.add_peer("scribe")
         sending = here.lark.fault("hold_after", "reply", times=1)
         sent = here.ask(QUESTION)

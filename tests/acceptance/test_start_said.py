@@ -34,8 +34,8 @@ def configured(folder: Path, domain: str, *, app_id: str = APP_ID, secret: str =
 
 
 @asynccontextmanager
-async def served(config: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """``serve`` of ``config``, which stands after the command; ended by SIGTERM."""
+async def served(config: Path, *, ends: int = 0) -> AsyncIterator[asyncio.subprocess.Process]:
+    """``serve`` of ``config``, which stands after the command; ended by SIGTERM, or by itself with a code."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LARK_")}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gateway", "serve", "--config", str(config), cwd=ROOT, env=clean,
@@ -44,10 +44,10 @@ async def served(config: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     try:
         yield process
     finally:
-        if process.returncode is None:
+        if process.returncode is None and not ends:
             process.terminate()
-            await asyncio.wait_for(process.communicate(), WITHIN_S)
-    assert process.returncode == 0
+        await asyncio.wait_for(process.communicate(), WITHIN_S)
+    assert process.returncode == ends
 
 
 async def line(stream: asyncio.StreamReader | None) -> str:
@@ -82,3 +82,18 @@ async def test_credentials_that_lark_refuses_are_one_line_of_the_log(
             warned = await line(process.stderr)
             assert warned.endswith(f"Lark refuses the credentials of app team: check {said}")
             assert "canary" not in warned
+
+
+async def test_an_app_that_was_renamed_is_refused(tmp_path: Path) -> None:
+    """Under another name its answers, and the events that Lark pushes again, would be unknown."""
+    config = configured(tmp_path, "http://127.0.0.1:9")
+    async with served(config) as process:
+        assert (await line(process.stdout)).startswith("lark-steward listens on ")
+    config.write_text(config.read_text().replace('name = "team"', 'name = "crew"'))
+    async with served(config, ends=1) as process:
+        said = await line(process.stderr)
+    assert said.startswith("lark-steward cannot start: the app that apps.name = 'crew' configures was called 'team'")
+    assert APP_ID not in said
+    config.write_text(config.read_text().replace('name = "crew"', 'name = "team"'))
+    async with served(config) as process:
+        assert (await line(process.stdout)).startswith("lark-steward listens on ")

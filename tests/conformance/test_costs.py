@@ -26,7 +26,7 @@ from tests.support.storage import migrated
 
 SMALL, LARGE = 8_000, 24_000
 SAME = 1.2
-FEW = {"peers", "peer_phrases", "snoozes"}
+FEW = {"peers", "peer_phrases", "snoozes", "app_speakers"}
 """Tables that hold a few rows, whatever happens."""
 GROWING = frozenset(table for room in ROOMS for table in room.tables) - FEW
 

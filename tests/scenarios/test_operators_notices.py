@@ -210,5 +210,9 @@ async def test_what_turned_up_since_is_not_told_again(tmp_path: Path) -> None:
             return (await states(home, request))[0] == "delivered"
 
         await home.until(proved)
-        assert (await home.act(request, Resend("not there"))).outcome.value == "proved"
+        assert (await states(home, request), (await home.shown(request))["notice"]) == (
+            ["delivered", "explicit_unverified"],
+            None,
+        )
+        assert await home.refused(request, Resend("not there")) == "not_resendable"
         assert seen(home) == ["which one?"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,11 +19,12 @@ from returns.ledger.moves import move
 from returns.ledger.operators import look_again
 from returns.ledger.outbox import ReturnKind, enqueue, new_return
 from returns.ledger.parts import load
+from returns.ledger.rivals import Rivals, rivals_of
 from returns.ledger.tables import answers, part_locators, parts, return_facts, returns
 from returns.ledger.wakeups import RETURNS, RETURNS_SETTLED, take
 from returns.ports import Accepted, Locator, Reading, Refusal, Refused, Unknown, Verdict
 from tests.support.databases import engine_of, of_folder
-from tests.support.returns import APP, START, FakeAuthority, heads, route
+from tests.support.returns import APP, START, FakeAuthority, Sent, heads, reading, route
 from tests.support.returns import text as words
 
 POLICY = ReturnsPolicy()
@@ -411,8 +412,8 @@ class TestCost:
         assert "TEMP B-TREE" not in plan
         assert "parts_due (lane=? AND app=? AND due_at<?" in plan
 
-    def steps(self, engine: Engine) -> int:
-        """Virtual machine steps of a pass, in hundreds."""
+    def counted(self, engine: Engine, work: Callable[[Connection], object], each: int = 10) -> int:
+        """Virtual machine steps, in so many."""
         counted = 0
 
         def count() -> int:
@@ -422,12 +423,20 @@ class TestCost:
 
         with engine.begin() as db:
             raw = db.connection.driver_connection
-            raw.set_progress_handler(count, 100)
+            raw.set_progress_handler(count, each)
+            work(db)
+            raw.set_progress_handler(None, 0)
+        return counted
+
+    def steps(self, engine: Engine) -> int:
+        """Of a pass, in hundreds."""
+
+        def a_pass(db: Connection) -> None:
             for lane in ("send", "verify", "search"):
                 front(db, Asked(lane, 17, {}, 17), Millis(START))
             begin(db, PartId("p_none"))
-            raw.set_progress_handler(None, 0)
-        return counted
+
+        return self.counted(engine, a_pass, 100)
 
     def test_what_is_settled_costs_nothing(self, engine: Engine) -> None:
         with engine.begin() as db:
@@ -441,6 +450,26 @@ class TestCost:
                 update(parts).where(parts.c.subject_id.like("r_s%")).values(state=State.DELIVERED.value, lane=None)
             )
         assert self.steps(engine) <= before + 2
+
+    def test_what_was_proved_with_the_same_words_costs_a_search_nothing(self, engine: Engine) -> None:
+        message = reading(Sent("om_1", "oc_1", None, "om_qnew", START, words("x")))
+
+        def look(db: Connection) -> tuple[Rivals, bool]:
+            part = load(db, part_id(ReturnId("t_new"), 0))
+            assert part is not None
+            same = echoes.has_unsettled_content(db, APP, ChatId("oc_1"), part.fingerprint)
+            return rivals_of(db, part, message), same
+
+        with engine.begin() as db:
+            put(db, "new")
+            put(db, "old")
+            db.execute(update(parts).where(parts.c.subject_id == "r_old").values(state="delivered", lane=None))
+        before = self.counted(engine, look)
+        with engine.begin() as db:
+            for number in range(400):
+                put(db, f"s{number}")
+            db.execute(update(parts).where(parts.c.subject_id.like("r_s%")).values(state="delivered", lane=None))
+        assert self.counted(engine, look) == before
 
     def test_the_heads_alone_are_due(self, db: Connection) -> None:
         for number in range(30):

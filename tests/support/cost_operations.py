@@ -22,18 +22,21 @@ from manager.decisions.inbound import MessageReceived
 from manager.decisions.retention import DAY_MS, RetentionPolicy
 from manager.decisions.work import WorkEvent
 from manager.ids import AttemptId, PeerId, RequestId
-from manager.ledger import events, holdings, idempotency, peers, requests, revisions, turns
+from manager.ledger import events, holdings, idempotency, peers, receipts, requests, revisions, turns
 from manager.ledger.requests import create_child
 from manager.service.retention import Retention
 from providers.storage.sqlite import SqliteTransactions
-from returns.ids import ChatId, MessageId, Millis, SubjectId, ThreadId
-from returns.ledger import leases, operators
+from returns.ids import AppName, ChatId, MessageId, Millis, SubjectId, ThreadId
+from returns.ledger import leases, operators, speaking
+from returns.ledger.due import Asked, front
+from returns.ledger.lanes import SEND
 from returns.ledger.outbox import ReturnKind
 from returns.ports import Unknown
 from tests.support.history import PEER, last_asked
 from tests.support.returns import House, route, text
-from tests.support.turns import World, message, misshapen, recall
+from tests.support.turns import APP, World, message, misshapen, recall
 
+ELSEWHERE = AppName("elsewhere")
 CHATS = [ChatId(f"oc_h{1000 + number}") for number in range(40)]
 
 
@@ -205,6 +208,20 @@ def _claimed(scene: Scene, connection: Connection) -> None:
     turns.next_due(connection, now)
 
 
+def _left(scene: Scene, connection: Connection) -> None:
+    """What a gateway asks for beside another one that has an app of its own."""
+    now = scene.world.clock.now()
+    speaking.say(connection, "other", [ELSEWHERE], now, Millis(now + 30_000))
+    speaking.say(connection, "one", [APP], now, Millis(now + 30_000))
+    elsewhere = speaking.others(connection, "one", now)
+    assert elsewhere == {ELSEWHERE}
+    asked = Asked(SEND, 8, {}, 8, elsewhere=elsewhere)
+    front(connection, asked, now)
+    receipts.wanted(connection, now, 64, elsewhere)
+    turns.claim_due(connection, owner="one", now=now, lease_ms=30_000, limit=4, most_in_chat=2, elsewhere=elsewhere)
+    turns.left_due(connection, now, elsewhere)
+
+
 def _worked(scene: Scene, connection: Connection) -> None:
     view = requests.current(connection, RequestId("r_child_2"), lock=True)
     assert view is not None
@@ -245,6 +262,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ("turn", queued, lambda scene: scene.turn()),
     ("turn that quotes an old answer", quoting, lambda scene: scene.turn()),
     ("turns: claim, renew, next", queued, lambda scene: scene.run(partial(_claimed, scene))),
+    ("beside another gateway's app", queued, lambda scene: scene.run(partial(_left, scene))),
     ("turns: release all", queued, lambda scene: scene.run(lambda c: turns.release_all(c, scene.world.clock.now()))),
     ("parts: release all", sent, lambda scene: scene.run(lambda c: leases.release_all(c, scene.home.clock.now()))),
     looks("held events", lambda c: events.held(c, 0, 100)),

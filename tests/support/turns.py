@@ -41,6 +41,8 @@ from returns.decisions.fingerprint import visible
 from returns.ids import AppName, ChatId, MessageId, Millis, ThreadId
 from returns.ledger import tables as returned
 from returns.ledger.wakeups import TURNS, announce
+from returns.ports import Elsewhere
+from returns.service.speaking import nowhere
 from tests.support.replay import check_replay
 from tests.support.storage import transactions
 
@@ -255,6 +257,7 @@ class World:
     receipts: FakeReceipts = field(default_factory=FakeReceipts)
     hosttools: FakeHostTools = field(default_factory=FakeHostTools)
     ids: Ids = field(default_factory=Ids)
+    elsewhere: Elsewhere = nowhere
 
     _receiving: tuple[StewardPolicy, Receiving] | None = None
 
@@ -280,6 +283,7 @@ class World:
             self.telling(),
             owner,
             self.ids,
+            self.elsewhere,
         )
 
     async def accept(self, event: Any, body: str = "{}") -> Acceptance:
@@ -291,7 +295,8 @@ class World:
         await self.transactions.run(lambda each: turns.release_all(each, self.clock.now()))
         jobs = [self.turns().run()]
         if receipts:
-            jobs.append(ReceiptsWorker(self.transactions, self.clock, self.receipts, self.reader).run())
+            among = {"elsewhere": self.elsewhere}
+            jobs.append(ReceiptsWorker(self.transactions, self.clock, self.receipts, self.reader, **among).run())
         if held:
             jobs.append(HeldEvents(self.transactions, self.receiving).run())
         tasks = [asyncio.ensure_future(job) for job in jobs]

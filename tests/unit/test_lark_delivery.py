@@ -91,6 +91,14 @@ async def test_a_window_begins_earlier_once_our_clock_was_seen_ahead(lark: Answe
     assert starts == [str(START // 1000), *[str((START - 3_600_000) // 1000)] * 2]
 
 
+async def test_a_window_begins_a_day_earlier_at_most(lark: Answering) -> None:
+    route = lark.get(MESSAGES_URL).mock(return_value=dated(5 * 86_400_000))
+    async with opened(lark) as client:
+        assert await LarkDelivery(client).list_window(IN_CHAT, START, None) == Unreachable()
+        assert await LarkDelivery(client).list_window(IN_CHAT, START, None) == WindowPage((), None, 86_400_000)
+    assert route.calls.last.request.url.params["start_time"] == str((START - 86_400_000) // 1000)
+
+
 @pytest.mark.parametrize("ahead_ms", [-3_600_000, 0, 60_000, 30 * 86_400_000])
 async def test_a_date_that_says_little_moves_no_window(lark: Answering, ahead_ms: int) -> None:
     route = lark.get(MESSAGES_URL).mock(return_value=dated(ahead_ms))

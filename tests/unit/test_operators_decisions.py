@@ -23,7 +23,7 @@ from manager.decisions.operators import (
     reason_of,
 )
 from returns.decisions import replay
-from returns.decisions.answering import Standing, kept_of_replaced, summarise
+from returns.decisions.answering import Standing, kept_of_replaced, of_answer, summarise
 from returns.delivery import Error, IllegalTransition, State, Verification
 from returns.ids import Millis, ReturnId, SubjectId
 from returns.ports import Verdict
@@ -134,6 +134,18 @@ def test_an_answer_of_several_parts_is_told_as_one() -> None:
         State.UNDELIVERABLE, Error.CONTENT_REFUSED, 1, None, True
     )  # fmt: skip
     assert [kept_of_replaced(3, carried) for carried in (1, 2, 3)] == [2, 1, 0]
+
+
+@pytest.mark.parametrize("later", State)
+def test_a_part_that_repeats_what_is_delivered_shows_that(later: State) -> None:
+    first = Standing(State.DELIVERED, None, Verification.DIRECT, 1, delivered_at=Millis(5))
+    lost = Standing(State.EXPLICIT_UNVERIFIED, Error.NO_MATCH_FOUND, attempts=1)
+    again = Standing(later, None, Verification.RECONCILED, 2, needs_configuration=True, delivered_at=Millis(9))
+    assert of_answer([[first, lost], [again]]) == [first, again], "it repeats the second one"
+    assert of_answer([[lost, first], [again]]) == [lost, first]
+    assert of_answer([[first], [again], [lost]]) == [first], "along a chain"
+    assert of_answer([[lost], [again], [first]]) == [first], "it was proved before that one"
+    assert of_answer([[lost], [again]]) == [again]
 
 
 def fact(position: int | None, name: str, **detail: object) -> replay.Recorded:
