@@ -21,7 +21,7 @@ from returns.ledger.locking import lock_chat_of
 from returns.ledger.moves import Told, move, note, write
 from returns.ledger.parts import Part, held, load, way_of
 from returns.ledger.prepared import Prepared
-from returns.ledger.rivals import Rivals, rivals_of
+from returns.ledger.rivals import Rivals, is_being_sent, rivals_of
 from returns.ledger.tables import parts
 from returns.ports import Authority, Locator, Reading, Verdict
 
@@ -160,7 +160,7 @@ def conclude_reading(
     if event is Event.MISSING and _is_early(check, check.began_at, part, now):
         return _too_early(connection, part, check, now, policy)
     guessed = event is Event.PROVED and check.source is Source.OPERATOR
-    if guessed and shown is not None and rivals_of(connection, part, shown) is Rivals.OPEN:
+    if guessed and shown is not None and is_being_sent(connection, part, shown):
         return _too_early(connection, part, check, now, policy)
     outcome: dict[str, str | int | bool | None] = {"outcome": event.value}
     if event is Event.MISMATCH and shown is not None:

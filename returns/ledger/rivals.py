@@ -51,16 +51,25 @@ def rivals_of(connection: Connection, part: Part, message: Reading) -> Rivals:
     Whenever that was: an answer that could not be proved may have arrived all the same, also where a wrong message is
     kept in its place, and the moment of an attempt is by a clock that may have been wrong.
     """
+    others = _others(connection, part, message)
+    if not others:
+        return Rivals.NONE
+    return Rivals.OPEN if all(_is_open(other) for other in others) else Rivals.UNPROVED
+
+
+def is_being_sent(connection: Connection, part: Part, message: Reading) -> bool:
+    """Whether an equal part is being sent whose message it could be: the provider's own answer will say so."""
+    return any(State(other["state"]) is State.SENDING for other in _others(connection, part, message))
+
+
+def _others(connection: Connection, part: Part, message: Reading) -> list[Row]:
     asked = {
         "chat": part.chat_key,
         "fingerprint": part.fingerprint,
         "part": part.part_id,
         "thread": message.locator.thread_id,
     }
-    others = [other for other in _RIVALS.rows(connection, asked) if _could_be(other, message)]
-    if not others:
-        return Rivals.NONE
-    return Rivals.OPEN if all(_is_open(other) for other in others) else Rivals.UNPROVED
+    return [other for other in _RIVALS.rows(connection, asked) if _could_be(other, message)]
 
 
 def _is_open(other: Row) -> bool:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from manager.decisions.operators import Found
 from returns.ports import NotPermitted, Unknown, Unreachable
 from returns.service import reconcile
 from tests.support.operators import Desk, desk
@@ -179,25 +178,3 @@ async def test_earlier_pages_that_cannot_be_read_conclude_nothing(tmp_path: Path
         await home.put("one", subject=request, to=QUESTION, asked_at=asked_at)
         assert await stands(home, request) == (UNPROVED, "no_match_found", None)
         assert len(earlier) == 3
-
-
-async def test_a_guess_waits_for_a_send_whose_message_it_could_be(tmp_path: Path) -> None:
-    async with desk(tmp_path) as home:
-        home.provider.faults.append(Unknown("timeout"))
-        first = await home.question()
-        await home.put("same", subject=first, to=THREAD)
-        assert (await home.settle(first)).error == "no_match_found"
-        answered = asyncio.Event()
-        home.provider.faults.append(answered)
-        second = await home.question()
-        await home.put("same", subject=second, to=THREAD)
-        await home.until(lambda: home.provider.blocked == 1, step_ms=1)
-        (message,) = home.provider.messages
-        reads = home.provider.reads
-        await home.act(first, Found(message.message_id))
-        await home.until(lambda: home.provider.reads > reads, step_ms=100)
-        await home.quiet()
-        assert (await home.answer(first)).status == "verification_required"
-        answered.set()
-        assert await stands(home, second) == ("delivered", None, "direct")
-        assert await stands(home, first) == (UNPROVED, "provider_delivery_mismatch", None)
