@@ -1,11 +1,11 @@
-"""Which app each configured name stands for. Names are what everything of an app is stored under."""
+"""The name that everything of an app is stored under, by the app's id at the provider."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import cast
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import app_identities
@@ -25,15 +25,13 @@ class AppRenamed(Exception):
 
 
 def register(connection: Connection, apps: Mapping[AppName, str]) -> None:
-    """Note which app id each name stands for. Raises ``AppRenamed`` where an id is known under another name.
+    """Note the name that each app id is stored under. Raises ``AppRenamed`` where it is known under another one.
 
-    A name may come to stand for another app: what is stored under it is then the former one's.
+    A name may come to stand for another app: what is stored under it is then the former one's, too.
     """
     rows = connection.execute(select(app_identities.c.app, app_identities.c.app_id)).all()
     known = {cast("str", row.app_id): AppName(cast("str", row.app)) for row in rows}
     for name, app_id in apps.items():
-        if app_id in known and known[app_id] != name:
+        if known.get(app_id, name) != name:
             raise AppRenamed(known[app_id], name)
-    for name, app_id in apps.items():
-        if insert_new(connection, app_identities, [{"app": name, "app_id": app_id}]) == 0:
-            connection.execute(update(app_identities).where(app_identities.c.app == name).values(app_id=app_id))
+    insert_new(connection, app_identities, [{"app_id": app_id, "app": name} for name, app_id in apps.items()])

@@ -251,10 +251,10 @@ grants = Table(
 )
 
 app_identities = Table(
-    "app_identities",  # private: the provider's id of each configured app
+    "app_identities",  # private: the name under which everything of an app is stored
     metadata,
-    Column("app", String(60), primary_key=True),
-    Column("app_id", String(120), nullable=False),
+    Column("app_id", String(120), primary_key=True),
+    Column("app", String(60), nullable=False),
 )
 
 told_once = Table(

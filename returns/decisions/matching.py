@@ -103,7 +103,7 @@ def moved_to(reading: Reading, locator: Locator, expected: Expected) -> ThreadId
     """
     differs = set(differences(reading, locator, expected)) - {"parent"}
     outside = expected.route.thread_id is None
-    return reading.locator.thread_id if outside and differs == {"thread"} else None
+    return reading.locator.thread_id if outside and not reading.recalled and differs == {"thread"} else None
 
 
 def candidates(readings: Iterable[Reading], expected: Expected) -> tuple[Reading, ...]:

@@ -85,8 +85,10 @@ class NotRead:
     """Nothing could be read, or not all of it."""
 
     why: str
-    """``not_permitted`` or ``unreachable``."""
+    """``not_permitted``, ``unreachable``, or ``question_gone``: nobody can know of a thread on it."""
     retry_after_ms: int | None = None
+    for_good: bool = False
+    """It will not be different later."""
 
 
 def begin(
@@ -176,11 +178,11 @@ def conclude_reading(
 def conclude_not_read(
     connection: Connection, check: Check, not_read: NotRead, now: Millis, policy: ReturnsPolicy
 ) -> bool:
-    """Nothing is known: try again, until the time to give up."""
+    """Nothing is known: try again, until the time to give up, unless it is for good."""
     part = held(connection, check.part_id, State.VERIFICATION_REQUIRED, check.fence)
     if part is None:
         return False
-    gave_up = part.give_up_at is not None and part.give_up_at <= now
+    gave_up = not_read.for_good or (part.give_up_at is not None and part.give_up_at <= now)
     failures = part.failures + 1
     due = Millis(now + retry_after_ms(part.part_id, failures, not_read.retry_after_ms, policy))
     fact = Fact.SEARCHED if check.locator is None else Fact.READ_BACK

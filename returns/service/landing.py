@@ -14,7 +14,7 @@ from returns.decisions.matching import judge, moved_to
 from returns.delivery import Event
 from returns.ledger.checks import Check, NotRead
 from returns.ports import Locator, Reading, Route, WindowPage
-from returns.service.question_thread import thread_of_question
+from returns.service.question_thread import Gone, thread_of_question
 from returns.service.tools import Tools
 from returns.service.window import read_window
 
@@ -31,23 +31,32 @@ async def judge_where_it_landed(tools: Tools, check: Check, locator: Locator, sh
     asked_in = None if route.reply_to is None else await thread_of_question(tools, route, route.reply_to)
     if isinstance(asked_in, NotRead):
         return asked_in
+    inside = replace(route, thread_id=thread)
     if asked_in == thread:
-        return judge(shown, locator, replace(check.expected, route=replace(route, thread_id=thread)))
+        return judge(shown, locator, replace(check.expected, route=inside))
     if shown.parent_id != route.reply_to:
         return Event.MISMATCH
-    begun_on_it = await _is_in_the_chat(tools, route, shown)
-    if isinstance(begun_on_it, NotRead):
-        return begun_on_it
-    return Event.PROVED if begun_on_it else Event.MISMATCH
+    # It answers the question. So the thread was begun on it, and the chat's history has it; or on the question, which
+    # is the parent of all that stands there, and the thread's history has it, also when the question is gone.
+    for place in (route, inside) if isinstance(asked_in, Gone) else (route,):
+        there = await _is_shown_by(tools, place, shown)
+        if there is not False:
+            return there if isinstance(there, NotRead) else Event.PROVED
+    return Event.MISMATCH if check.began_at >= check.settled_at else Event.MISSING  # histories may be behind
 
 
-async def _is_in_the_chat(tools: Tools, route: Route, shown: Reading) -> bool | NotRead:
-    """Whether the chat's history has the message just as it was shown: then the thread was begun on it."""
+async def _is_shown_by(tools: Tools, route: Route, shown: Reading) -> bool | NotRead:
+    """Whether the route's history has the message just as it was shown."""
     seen: list[Reading] = []
 
     def look(page: WindowPage) -> bool:
         seen.extend(each for each in page.readings if each == shown)
-        return bool(seen) or any(each.sent_at > shown.sent_at + A_SECOND_MS for each in page.readings)
+        later = any(each.sent_at > shown.sent_at + A_SECOND_MS for each in page.readings)
+        return bool(seen) or (route.thread_id is None and later)
 
     read = await read_window(tools, route, shown.sent_at, look)
-    return read if isinstance(read, NotRead) else bool(seen)
+    if isinstance(read, NotRead):
+        return read
+    if not seen and read.moment is not None:
+        return NotRead("unreachable")
+    return bool(seen)

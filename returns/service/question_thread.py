@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import assert_never
 
 from returns.ids import MessageId, ThreadId
@@ -10,8 +11,13 @@ from returns.ports import Api, Call, Locator, Missing, NotPermitted, Reading, Ro
 from returns.service.tools import Tools
 
 
-async def thread_of_question(tools: Tools, route: Route, question: MessageId) -> ThreadId | NotRead | None:
-    """Read the question: its thread, None where it has none or is gone."""
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The question was deleted: nobody can know of it any more where it stood."""
+
+
+async def thread_of_question(tools: Tools, route: Route, question: MessageId) -> ThreadId | Gone | NotRead | None:
+    """Read the question: its thread, or None where it has none."""
     async with tools.turn(Call(route.app, Api.READS)) as turn:
         await turn.begin()
         outcome = await tools.provider.read(route.app, Locator(question, route.chat_id, None))
@@ -19,7 +25,7 @@ async def thread_of_question(tools: Tools, route: Route, question: MessageId) ->
         case Reading(locator=at):
             return at.thread_id if (at.message_id, at.chat_id) == (question, route.chat_id) else None
         case Missing():
-            return None
+            return Gone()
         case NotPermitted():
             return NotRead("not_permitted")
         case Unreachable(retry_after_ms):

@@ -20,8 +20,9 @@ from typing import Final
 from returns.decisions.matching import Sieve
 from returns.ids import MessageId, Millis, ThreadId
 from returns.ledger.checks import AFTER_ATTEMPT_MS, Check, Found, NotRead
+from returns.ledger.locators import owned
 from returns.ports import Reading, Route, WindowPage
-from returns.service.question_thread import thread_of_question
+from returns.service.question_thread import Gone, thread_of_question
 from returns.service.tools import Tools
 from returns.service.window import ReadTo, read_window
 
@@ -46,6 +47,7 @@ class _Search:
         self._route: Route = checks[0].expected.route
         self._near = min(check.near for check in checks)
         self._sieve = Sieve([check.expected for check in checks])
+        self._owned: frozenset[MessageId] = frozenset()
         self._unread: dict[MessageId | None, NotRead] = {}
         """By the question: why not all was read that could hold its answer."""
 
@@ -53,6 +55,7 @@ class _Search:
         read = await read_window(self._tools, self._route, self._near, self._sift)
         if isinstance(read, NotRead):
             return [read] * len(self._checks)
+        await self._note_owned()
         earlier = await self._look_earlier()
         if self._route.thread_id is None:
             await self._look_into_threads()
@@ -63,6 +66,13 @@ class _Search:
             else self._result(check, Found(each, self._began_at), read)
             for check, each in found
         ]
+
+    async def _note_owned(self) -> None:
+        """What of it is other parts' already does not count as found."""
+        found = {each.locator.message_id for readings in self._sieve.found() for each in readings}
+        if found and any(self._began_at >= check.settled_at for check in self._checks):
+            app = self._route.app
+            self._owned |= await self._tools.transactions.read(lambda c: owned(c, app, found))
 
     def _sift(self, page: WindowPage) -> bool:
         self._sieve.add(page.readings, page.ahead_ms)
@@ -80,7 +90,11 @@ class _Search:
 
     def _counts(self, check: Check, found: Sequence[Reading]) -> bool:
         """Whether the part was not found, and late enough that this says something."""
-        return not found and self._began_at >= check.settled_at
+        return self._began_at >= check.settled_at and not self._free(found)
+
+    def _free(self, found: Sequence[Reading]) -> bool:
+        """Whether something was found that could be the part."""
+        return any(not each.recalled and each.locator.message_id not in self._owned for each in found)
 
     async def _look_earlier(self) -> NotRead | None:
         """As far as it is worth it; why it could not be read."""
@@ -106,6 +120,8 @@ class _Search:
                 thread = await thread_of_question(self._tools, self._route, question)
                 if isinstance(thread, NotRead):
                     self._unread[question] = thread
+                elif isinstance(thread, Gone):
+                    self._unread[question] = NotRead("question_gone", for_good=True)
                 elif thread is not None:
                     threads[question] = thread
 
@@ -116,7 +132,8 @@ class _Search:
     def _result(self, check: Check, found: Found, read: ReadTo) -> Found | NotRead:
         if read.moment is not None and not _is_past(check, read.moment):
             return NotRead("unreachable")
-        return self._unread.get(check.expected.route.reply_to, found)
+        unread = self._unread.get(check.expected.route.reply_to)
+        return found if unread is None or (unread.for_good and self._free(found.candidates)) else unread
 
 
 def _is_past(check: Check, read_to: Millis) -> bool:

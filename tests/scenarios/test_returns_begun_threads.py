@@ -6,13 +6,18 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
+from returns.ledger.tables import parts
 from returns.ports import NotPermitted, Unknown, Unreachable
 from returns.service import reconcile
 from tests.support.operators import Desk, desk
 from tests.support.returns import Sent, route, text
 
 FAR = 2**60
+HOUR_MS = 3_600_000
+LAG_MS = 1_500
+"""Less than the settle time of these tests."""
 UNPROVED = "explicit_unverified"
 THREAD = route(thread="omt_1", reply_to="om_q1")
 QUESTION = route(reply_to="om_q1")
@@ -41,6 +46,16 @@ async def lost_into(home: Desk, thread: str, words: str = "one") -> tuple[str, S
     message = home.provider.messages[-1]
     message.thread_id = thread
     return request, message
+
+
+async def held_answer(home: Desk) -> tuple[str, asyncio.Event]:
+    """An answer that Lark has; its own answer comes when the event is set."""
+    released = asyncio.Event()
+    home.provider.faults.append(released)
+    request = await home.question()
+    await home.put("one", subject=request, to=QUESTION)
+    await home.until(lambda: home.provider.blocked == 1, step_ms=1)
+    return request, released
 
 
 async def test_it_is_found_in_the_thread_that_the_history_shows(tmp_path: Path) -> None:
@@ -82,11 +97,7 @@ async def test_a_thread_proves_nothing_that_the_question_does_not_stand_in(tmp_p
     """Lark's answer named the message; reading shows it in a thread."""
     async with desk(tmp_path) as home:
         asked(home, thread={"its own": "omt_1", "another": "omt_2", "none": None}[shows])
-        released = asyncio.Event()
-        home.provider.faults.append(released)
-        request = await home.question()
-        await home.put("one", subject=request, to=QUESTION)
-        await home.until(lambda: home.provider.blocked == 1, step_ms=1)
+        request, released = await held_answer(home)
         home.provider.messages[-1].thread_id = "omt_1"
         released.set()
         proved, not_so = ("delivered", None, "direct"), (UNPROVED, "provider_delivery_mismatch", None)
@@ -178,3 +189,89 @@ async def test_earlier_pages_that_cannot_be_read_conclude_nothing(tmp_path: Path
         await home.put("one", subject=request, to=QUESTION, asked_at=asked_at)
         assert await stands(home, request) == (UNPROVED, "no_match_found", None)
         assert len(earlier) == 3
+
+
+@pytest.mark.parametrize("located", [True, False], ids=["named by Lark", "looked for"])
+async def test_a_question_that_is_deleted_takes_no_proof_away(tmp_path: Path, located: bool) -> None:
+    """Its answer stands in the thread that was begun on it. Where Lark named it, its parent says so."""
+    async with desk(tmp_path) as home:
+        question = asked(home, thread="omt_1")
+        if located:
+            request, released = await held_answer(home)
+            home.provider.messages[-1].thread_id = "omt_1"
+            released.set()
+        else:
+            request, _ = await lost_into(home, "omt_1")
+        question.deleted = True
+        unavailable = (UNPROVED, "provider_verification_unavailable", None)
+        assert await stands(home, request) == (("delivered", None, "direct") if located else unavailable)
+
+
+async def test_a_question_that_is_deleted_hides_nothing_in_the_chat(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        question = asked(home)
+        home.provider.faults.append("lose")
+        request = await home.question()
+        await home.put("one", "two", subject=request, to=QUESTION)
+        await home.until(lambda: bool(home.provider.sends), step_ms=1)
+        question.deleted = True
+        home.provider.faults.append(Unknown("timeout"))
+        row = await home.settle(request)
+        assert (row.status, row.delivered_parts, row.error) == (UNPROVED, 1, "provider_verification_unavailable")
+
+
+async def test_a_history_that_lags_behind_says_nothing_yet(tmp_path: Path) -> None:
+    """Somebody begins a thread on the answer at once; the chat's history shows it only later."""
+    async with desk(tmp_path) as home:
+        asked(home)
+        request, released = await held_answer(home)
+        answer = home.provider.messages[-1]
+        answer.thread_id, answer.root, answer.hidden_until = "omt_on_it", True, home.clock.now() + LAG_MS
+        released.set()
+        assert await stands(home, request) == ("delivered", None, "direct")
+
+
+@pytest.mark.parametrize("recalled", [True, False])
+async def test_a_recalled_answer_is_recalled_also_with_a_thread_on_it(tmp_path: Path, recalled: bool) -> None:
+    async with desk(tmp_path) as home:
+        asked(home)
+        request, released = await held_answer(home)
+        answer = home.provider.messages[-1]
+        answer.thread_id, answer.root, answer.recalled = "omt_on_it", True, recalled
+        released.set()
+        ended = (UNPROVED, "provider_message_recalled", None) if recalled else ("delivered", None, "direct")
+        assert await stands(home, request) == ended
+
+
+async def test_an_equal_message_of_another_part_hides_no_thread(tmp_path: Path) -> None:
+    """The first of two equal parts stands in the chat, the second in the thread that was begun in between."""
+    async with desk(tmp_path) as home:
+        question = asked(home)
+        asked_at = home.clock.now()
+        home.clock.move(HOUR_MS)
+        request = await home.question()
+        home.provider.faults += [None, "lose"]
+        await home.put("same", "same", subject=request, to=QUESTION, asked_at=asked_at)
+        await home.until(lambda: len(home.provider.sends) == 2, step_ms=100)
+        home.provider.messages[-1].thread_id = "omt_1"
+        question.thread_id, question.root = "omt_1", True
+        assert (await home.settle(request)).status == "delivered"
+        assert [part.verification for part in await home.parts(request)] == ["direct", "reconciled"]
+
+
+async def test_an_equal_message_of_another_part_hides_nothing_earlier(tmp_path: Path) -> None:
+    """Our clock was an hour ahead when the second attempt was noted."""
+    async with desk(tmp_path) as home:
+        asked(home)
+        asked_at = home.clock.now()
+        request = await home.question()
+        home.provider.faults += [None, "lose"]
+        await home.put("same", "same", subject=request, to=QUESTION, asked_at=asked_at)
+        await home.until(lambda: len(home.provider.sends) == 2, step_ms=100)
+        one = home.provider.messages[-2]
+        one.sent_at = asked_at + HOUR_MS
+        second = update(parts).where(parts.c.position == 1)
+        noted = (await home.parts(request))[1].last_attempt_at
+        await home.transactions.run(lambda c: c.execute(second.values(last_attempt_at=asked_at + HOUR_MS)))
+        assert (await home.settle(request)).status == "delivered"
+        await home.transactions.run(lambda c: c.execute(second.values(last_attempt_at=noted)))

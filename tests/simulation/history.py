@@ -310,6 +310,7 @@ class History:
             "forbid": self._reading_is_forbidden,
             "gone": lambda about, _ms: self.world.gone.add(about),
             "recall_question": self._question_is_recalled,
+            "delete_question": self._question_is_deleted,
             "begin_thread": self._begin_thread,
             "begin_thread_on_answer": self._begin_thread_on_answer,
             "look_again": self._look_again,
@@ -342,6 +343,12 @@ class History:
         question = self.world.find(about)
         if question is not None:
             question.recalled = True
+
+    def _question_is_deleted(self, about: str, _ms: int) -> None:
+        self.world.recalled_questions.add(about)
+        question = self.world.find(about)
+        if question is not None:
+            question.deleted = True
 
     def _begin_thread(self, about: str, _ms: int) -> None:
         """On a question."""

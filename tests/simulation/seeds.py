@@ -181,6 +181,8 @@ class _Maker:
                     other.thread = thread_on(begun_on.question)
         if outside and self._maybe(0.15):
             found.append(Happening(self._ms(1, 60_000), "begin_thread_on_answer", self._one(*names)))
+        if self._maybe(0.04):
+            found.append(Happening(self._ms(1, 60_000), "delete_question", self._random.choice(plan.returns).question))
         self._random = drawn
         return found
 

@@ -194,7 +194,7 @@ class FakeProvider:
         for message in self.messages:
             if message.message_id == at.message_id:
                 return Missing() if message.deleted else reading(message)
-        return Missing()
+        return question(at) if at.message_id.startswith("om_q") else Missing()
 
     async def list_window(
         self, route: Route, since: Millis, cursor: str | None
@@ -221,6 +221,11 @@ class FakeProvider:
 
 def locator(message: Sent) -> Locator:
     return Locator(MessageId(message.message_id), ChatId(message.chat_id), _thread(message))
+
+
+def question(at: Locator) -> Reading:
+    """A question that somebody asked, and of which nothing else is known."""
+    return Reading(Locator(at.message_id, at.chat_id, None), None, False, False, Millis(0), "?")
 
 
 def _thread(message: Sent) -> ThreadId | None:

@@ -1,4 +1,4 @@
-"""Which app each configured name stands for, so that a renamed app is noticed."""
+"""The name that everything of an app is stored under, so that a renamed app is noticed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def upgrade() -> None:
     """The next start of a gateway fills it."""
     op.create_table(
         "app_identities",
-        sa.Column("app", sa.String(length=60), nullable=False),
         sa.Column("app_id", sa.String(length=120), nullable=False),
-        sa.PrimaryKeyConstraint("app"),
+        sa.Column("app", sa.String(length=60), nullable=False),
+        sa.PrimaryKeyConstraint("app_id"),
     )
