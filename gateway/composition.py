@@ -127,8 +127,8 @@ async def open_gateway(
     """Open a gateway; ``runtime`` replaces the configured one.
 
     Raises, each with a sentence that says what to do: ``GatewayAlreadyRunning``, ``DataFolderUnusable``,
-    ``DatabaseTooNew``, ``StorageUnavailable``, ``AppRenamed``, ``WorkspaceMissing``, ``WorkspaceConflict``,
-    ``OperatorTokenUnusable``, ``PortInUse``, ``AddressUnusable``.
+    ``DatabaseTooNew``, ``StorageUnavailable``, ``AppRenamed``, ``AppReplaced``, ``WorkspaceMissing``,
+    ``WorkspaceConflict``, ``OperatorTokenUnusable``, ``PortInUse``, ``AddressUnusable``.
     """
     clock, ids = SystemClock(), Ids()
     owner = ids.new("gateway")

@@ -340,7 +340,7 @@ class Verdict(Enum):
     """The question was recalled, and the policy is to say nothing."""
 
 
-Elsewhere: TypeAlias = Callable[[Connection, Millis], frozenset[AppName]]
+Elsewhere: TypeAlias = Callable[[Connection], frozenset[AppName]]
 """The apps that are left to other gateways at this moment: those speak for them, and this one does not."""
 
 

@@ -17,7 +17,7 @@ from gateway.http.operator_token import OperatorTokenUnusable
 from gateway.http.server import AddressUnusable, PortInUse
 from gateway.instance_lock import DataFolderUnusable, GatewayAlreadyRunning
 from gateway.settings import Settings
-from manager.ledger.app_identities import AppRenamed
+from manager.ledger.app_identities import AppRenamed, AppReplaced
 from providers.hosttools.workspaces import WorkspaceConflict, WorkspaceMissing
 from providers.lark.config import LarkAppInvalid
 from providers.storage.errors import DatabaseTooNew, ServerTooOld, UnsupportedDatabase
@@ -33,6 +33,7 @@ NOTHING_TO_READ = (
 CANNOT_START = (
     AddressUnusable,
     AppRenamed,
+    AppReplaced,
     DataFolderUnusable,
     DatabaseTooNew,
     GatewayAlreadyRunning,

@@ -84,7 +84,7 @@ class ReceiptsWorker:
                     known = {each.turn_id for each in in_hand.values()}
                     now = self._clock.now()
                     for receipt in await self._transactions.read(
-                        lambda each, now=now: receipts.wanted(each, now, IN_HAND, self._elsewhere(each, now))
+                        lambda each, now=now: receipts.wanted(each, now, IN_HAND, self._elsewhere(each))
                     ):
                         if receipt.turn_id not in known:
                             task = group.create_task(self._leave(receipt, free))

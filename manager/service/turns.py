@@ -104,7 +104,7 @@ class Turns:
         def look(
             connection: Connection,
         ) -> tuple[tuple[ClaimedTurn, ...], frozenset[tuple[TurnId, int]], Millis | None, bool]:
-            elsewhere = self._elsewhere(connection, now)
+            elsewhere = self._elsewhere(connection)
             claimed = turns.claim_due(
                 connection,
                 owner=self._owner,

@@ -12,7 +12,7 @@ from returns.decisions.keys import idempotency_key, route_digest
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.refusals import Plan, Refusing, after_send, before_send
 from returns.delivery import ERRORS, Error, Event, State
-from returns.ids import IdempotencyKey, Millis, PartId, SubjectId
+from returns.ids import AppName, IdempotencyKey, Millis, PartId, SubjectId
 from returns.ledger.due import is_head
 from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
@@ -115,6 +115,12 @@ def _withhold(connection: Connection, part: Part, verdict: Verdict, now: Millis)
             pass
         case _:
             assert_never(verdict)
+
+
+def has_attempted(connection: Connection, app: AppName) -> bool:
+    """Whether anything was ever sent, or may have been, under the name of the app."""
+    attempted = select(parts.c.part_id).where(parts.c.app == app, parts.c.attempts > 0).limit(1)
+    return connection.execute(attempted).first() is not None
 
 
 def postpone(connection: Connection, part_id: PartId, refused: Refused, now: Millis, policy: ReturnsPolicy) -> bool:

@@ -78,7 +78,7 @@ async def _put_off(tools: Tools, part_id: PartId, app: AppName, refused: Refused
         among.cannot(app)
 
     def put_off(connection: Connection) -> None:
-        if among is None or not among.leave(connection, app, now):
+        if among is None or not among.leave(connection, app):
             attempts.postpone(connection, part_id, refused, now, tools.policy)
 
     await tools.transactions.run(put_off)

@@ -154,7 +154,7 @@ class Pump:
 
     def _fronts(self, connection: Connection, asked: Sequence[Asked], now: Millis) -> list[Front]:
         """What of each lane is due, and is not left to other gateways."""
-        elsewhere = self._elsewhere(connection, now)
+        elsewhere = self._elsewhere(connection)
         return [front(connection, replace(each, elsewhere=elsewhere), now) for each in asked]
 
     def _asked(self, now: Millis) -> tuple[list[Asked], list[int]]:

@@ -12,8 +12,9 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
-from returns.ids import AppName, Millis
+from returns.ids import AppName
 from returns.ledger import speaking
+from returns.ledger.paces import DatabaseClock, database_now
 from returns.ports import Clock, DeliveryProvider, Ready, Refusal, Refused, Transactions
 from returns.service.containing import Contained, describe
 from returns.service.tools import Sleep
@@ -24,7 +25,7 @@ SAID_A_LEASE = 3
 _log = logging.getLogger(__name__)
 
 
-def nowhere(_connection: Connection, _now: Millis) -> frozenset[AppName]:
+def nowhere(_connection: Connection) -> frozenset[AppName]:
     """``Elsewhere`` of the only gateway of a database: all is its own."""
     return frozenset()
 
@@ -42,8 +43,10 @@ class Speaking:
         lease_ms: int,
         *,
         sleep: Sleep = asyncio.sleep,
+        database_clock: DatabaseClock = database_now,
     ) -> None:
         """``lease_ms`` is how long this gateway is believed to live after it last said for whom it speaks."""
+        self._database_clock = database_clock
         self._transactions = transactions
         self._provider = provider
         self._clock = clock
@@ -61,9 +64,9 @@ class Speaking:
             for app in self._apps:
                 group.create_task(self._ask_on(app))
 
-    def elsewhere(self, connection: Connection, now: Millis) -> frozenset[AppName]:
+    def elsewhere(self, connection: Connection) -> frozenset[AppName]:
         """The apps that are left to others: they speak for them, and this gateway does not."""
-        return speaking.others(connection, self._owner, now) - self._able
+        return speaking.others(connection, self._owner, self._database_clock) - self._able
 
     def cannot(self, app: AppName) -> None:
         """The app's credentials are refused here, or there are none."""
@@ -71,17 +74,18 @@ class Speaking:
             _log.warning("the credentials of app %s are refused: what belongs to it is left to others", app)
         self._able.discard(app)
 
-    def leave(self, connection: Connection, app: AppName, now: Millis) -> bool:
+    def leave(self, connection: Connection, app: AppName) -> bool:
         """Speak for the app no more; whether somebody else does, to whom it is left."""
         speaking.take_back(connection, self._owner, app)
-        return app in speaking.others(connection, self._owner, now)
+        return app in speaking.others(connection, self._owner, self._database_clock)
 
     async def say(self) -> None:
         """Say now for which apps this gateway speaks. Raises ``StorageUnavailable``."""
         async with self._one_at_a_time:
             now, apps = self._clock.now(), tuple(self._able)
-            until = Millis(now + self._lease_ms)
-            await self._transactions.run(lambda c: speaking.say(c, self._owner, apps, now, until))
+            await self._transactions.run(
+                lambda c: speaking.say(c, self._owner, apps, now, self._lease_ms, self._database_clock)
+            )
 
     async def _say_on(self) -> None:
         while True:

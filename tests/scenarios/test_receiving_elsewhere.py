@@ -15,7 +15,7 @@ HAS_ONE = replace(HAS_BOTH, apps={OTHER_APP: HAS_BOTH.apps[OTHER_APP]})
 
 def left_to_others(it: World) -> None:
     """This gateway does not have the first app, and another one that lives has it."""
-    it.policy, it.elsewhere = HAS_ONE, lambda _connection, _now: frozenset({APP})
+    it.policy, it.elsewhere = HAS_ONE, lambda _connection: frozenset({APP})
 
 
 async def receipts_left(it: World) -> int:
