@@ -116,7 +116,7 @@ class Operators:
     def _finish_resend(
         self, connection: Connection, command: Command, view: RequestView, part: Part | None, step: Step, now: Millis
     ) -> Outcome | None:
-        if view.newest.work is Work.CANCELLED:
+        if view.newest.work is Work.CANCELLED or (part is not None and part.stopped):
             return _close(connection, command, view, Outcome.CANCELLED, now)
         if part is None or step is Step.SETTLED:
             return _close(connection, command, view, Outcome.PROVED, now)
@@ -153,7 +153,8 @@ class _Looked:
     def is_over(self, kind: Kind, view: RequestView) -> bool:
         """Whether there is nothing more to wait for."""
         if kind is Kind.RESEND:
-            return view.newest.work is Work.CANCELLED or self.step is not Step.WAIT
+            stopped = self.part is not None and self.part.stopped
+            return view.newest.work is Work.CANCELLED or stopped or self.step is not Step.WAIT
         if self.part is not None:
             return self.part.state is not State.VERIFICATION_REQUIRED
         return self.answer.status in SETTLED  # the parts behind what is proved may be on their way

@@ -145,6 +145,8 @@ class Taking:
         if pending is not None:  # the same one
             return Carried(pending.command_id, None)
         part = None if self.answer is None else deliveries.unproved(self.connection, self.answer)
+        if part is not None and part.stopped:
+            raise OperatorRefused(Refusal.NOT_RESENDABLE, "It was cancelled: nothing more of it is told.")
         if part is None or part.state not in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):
             status = "absent" if self.answer is None or self.answer.kind == NOTICE else self.answer.status.value
             message = (

@@ -101,9 +101,9 @@ def moved_to(reading: Reading, locator: Locator, expected: Expected) -> ThreadId
 
     What proves it: the question stands in that thread too, or the thread was begun on the message.
     """
-    differs = set(differences(reading, locator, expected)) - {"parent"}
-    outside = expected.route.thread_id is None
-    return reading.locator.thread_id if outside and not reading.recalled and differs == {"thread"} else None
+    if expected.route.thread_id is not None or reading.recalled:
+        return None
+    return reading.locator.thread_id if differences(reading, locator, expected) == ("thread",) else None
 
 
 def candidates(readings: Iterable[Reading], expected: Expected) -> tuple[Reading, ...]:

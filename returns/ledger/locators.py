@@ -7,7 +7,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from returns.delivery import Error, Event, State, Verification
 from returns.ids import AppName, ChatId, MessageId, Millis, PartId, ThreadId
@@ -30,6 +30,7 @@ _OF_PART: Final = Prepared(
 )
 
 _SET_ASIDE: Final = or_yield(part_locators_disproved, ("part_id", "message_id", "chat_id", "thread_id", "source", "at"))
+_CONFIRM: Final = Prepared(update(part_locators).where(part_locators.c.part_id == bindparam("of_part")), ("source",))
 _FORGET: Final = Prepared(delete(part_locators).where(part_locators.c.part_id == bindparam("part")))
 
 
@@ -77,6 +78,8 @@ def keep(connection: Connection, part: Part, locator: Locator, source: Source, n
     known = locator_of(connection, part.part_id)
     if known is not None:
         if known[0].message_id == locator.message_id:
+            if source is Source.DIRECT:
+                _CONFIRM.run(connection, {"of_part": part.part_id, "source": source.value})
             return Kept.KNOWN
         if source is not Source.DIRECT or known[1] is Source.DIRECT or part.state is State.DELIVERED:
             return Kept.ANOTHERS

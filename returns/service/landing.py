@@ -24,21 +24,17 @@ A_SECOND_MS = 1_000
 
 async def judge_where_it_landed(tools: Tools, check: Check, locator: Locator, shown: Reading) -> Event | NotRead:
     """What reading the located message proves, as ``judge`` says it, also where a thread was begun meanwhile."""
-    thread = moved_to(shown, locator, check.expected)
+    thread, route = moved_to(shown, locator, check.expected), check.expected.route
     if thread is None:
         return judge(shown, locator, check.expected)
-    route = check.expected.route
     asked_in = None if route.reply_to is None else await thread_of_question(tools, route, route.reply_to)
     if isinstance(asked_in, NotRead):
         return asked_in
-    inside = replace(route, thread_id=thread)
     if asked_in == thread:
-        return judge(shown, locator, replace(check.expected, route=inside))
-    if shown.parent_id != route.reply_to:
-        return Event.MISMATCH
+        return Event.PROVED
     # It answers the question. So the thread was begun on it, and the chat's history has it; or on the question, which
     # is the parent of all that stands there, and the thread's history has it, also when the question is gone.
-    for place in (route, inside) if isinstance(asked_in, Gone) else (route,):
+    for place in (route, replace(route, thread_id=thread)) if isinstance(asked_in, Gone) else (route,):
         there = await _is_shown_by(tools, place, shown)
         if there is not False:
             return there if isinstance(there, NotRead) else Event.PROVED

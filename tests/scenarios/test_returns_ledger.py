@@ -209,6 +209,18 @@ class TestLocators:
         assert learn(db, first, accepted().locator, Source.DIRECT, Millis(START))
         assert learn(db, second, accepted().locator, Source.DIRECT, Millis(START))
 
+    def test_what_an_operator_named_and_lark_confirms_is_no_guess_any_more(self, db: Connection) -> None:
+        part = put(db, "a")
+        attempt = begin(db, part)
+        assert attempt is not None
+        attempts.conclude(db, attempt, Unknown("timeout"), Millis(START), POLICY)
+        at = Locator(MessageId("om_1"), ChatId("oc_1"), None)
+        assert learn(db, part, at, Source.OPERATOR, Millis(START))
+        assert learn(db, part, at, Source.DIRECT, Millis(START))
+        assert locator_of(db, part) == (at, Source.DIRECT)
+        assert learn(db, part, at, Source.OPERATOR, Millis(START))
+        assert locator_of(db, part) == (at, Source.DIRECT)
+
     def test_a_late_one_starts_a_verification_by_itself(self, db: Connection) -> None:
         part = put(db, "a", "one", "two")
         attempt = begin(db, part)

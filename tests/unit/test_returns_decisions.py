@@ -98,7 +98,8 @@ class TestMatching:
         ("changes", "expected", "thread"),
         [
             ({"thread_id": "omt_1"}, EXPECTED, "omt_1"),
-            ({"thread_id": "omt_1", "parent_id": "om_root"}, EXPECTED, "omt_1"),
+            ({"thread_id": "omt_1", "parent_id": "om_root"}, EXPECTED, None),
+            ({"thread_id": "omt_1", "recalled": True}, EXPECTED, None),
             ({}, EXPECTED, None),
             ({"parent_id": "om_root"}, EXPECTED, None),
             ({"thread_id": "omt_1", "ours": False}, EXPECTED, None),
