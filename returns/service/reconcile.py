@@ -133,7 +133,9 @@ class _Search:
         if read.moment is not None and not _is_past(check, read.moment):
             return NotRead("unreachable")
         unread = self._unread.get(check.expected.route.reply_to)
-        return found if unread is None or (unread.for_good and self._free(found.candidates)) else unread
+        if unread is None or (unread.for_good and not self._counts(check, found.candidates)):
+            return found
+        return unread
 
 
 def _is_past(check: Check, read_to: Millis) -> bool:

@@ -275,3 +275,19 @@ async def test_an_equal_message_of_another_part_hides_nothing_earlier(tmp_path: 
         await home.transactions.run(lambda c: c.execute(second.values(last_attempt_at=asked_at + HOUR_MS)))
         assert (await home.settle(request)).status == "delivered"
         await home.transactions.run(lambda c: c.execute(second.values(last_attempt_at=noted)))
+
+
+async def test_a_question_that_is_deleted_ends_no_look_too_soon(tmp_path: Path) -> None:
+    """What was sent a moment ago is not given up together with what is looked for long enough."""
+    async with desk(tmp_path) as home:
+        question = asked(home)
+        old, _ = await lost_into(home, "omt_gone")
+        home.clock.move(LAG_MS)
+        home.provider.faults.append("lose")
+        new = await home.question()
+        await home.put("two", subject=new, to=QUESTION)
+        await home.until(lambda: len(home.provider.sends) == 2, step_ms=1)
+        late = home.provider.messages[-1]
+        late.hidden_until, question.deleted = home.clock.now() + LAG_MS, True
+        assert (await home.settle(old)).error == "provider_verification_unavailable"
+        assert (await home.settle(new)).status == "delivered"
