@@ -92,7 +92,8 @@ class Gateway:
 
     async def _end_pump(self, at_once: asyncio.Event) -> None:
         """Let the sends that are under way end; whoever is impatient does not."""
-        logger.info("The gateway ends: no send begins any more, those under way have %g s.", self.sends_end_within_s)
+        if self.pump.sends_under_way:
+            logger.info("The gateway ends once its sends have ended, in %g s at most.", self.sends_end_within_s)
         async with asyncio.TaskGroup() as group:
             ending = group.create_task(self.pump.end(self.sends_end_within_s))
             impatience = group.create_task(at_once.wait())

@@ -274,7 +274,7 @@ from gateway.settings import load
 class Gateway:
     url = "http://127.0.0.1:1"
 
-    async def run(self, stop):
+    async def run(self, stop, at_once):
         async with asyncio.TaskGroup() as group:
             group.create_task(self.loop())
 

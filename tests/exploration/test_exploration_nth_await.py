@@ -77,6 +77,7 @@ class Delivery:
         self.database.load(self.queued)
         loop = StepLoop(step)
         world = self.world = World(loop, LosesFirst())
+        world.ask("om_q", "oc_1", None)
         ran = live(self.database, loop, self._work, self._done, kills=kills, fault=fault)
         self._judge(world, f"kills {kills}, fault {fault}, step {step}")
         return ran
@@ -92,7 +93,7 @@ class Delivery:
         return not self.database.look("SELECT 1 FROM parts WHERE lane IS NOT NULL")
 
     def _judge(self, world: World, when: str) -> None:
-        told = [message.text for message in world.messages]
+        told = [message.text for message in world.messages if message.ours]
         rows = self.database.look("SELECT state, error, attempts FROM parts ORDER BY position")
         assert told in ([], ["one"], ["one", "two"]), f"{when}: {told}"
         assert world.accepted.total() == len(told), f"{when}: something was accepted twice"

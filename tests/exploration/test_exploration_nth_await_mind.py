@@ -20,7 +20,7 @@ from manager.service.authority import StewardAuthority
 from manager.service.held import HeldEvents
 from manager.service.receipts import ReceiptsWorker
 from manager.service.receiving import Receiving
-from returns.ids import Millis
+from returns.ids import MessageId, Millis
 from returns.ledger import leases
 from returns.ports import StorageUnavailable
 from returns.service.pump import Pump
@@ -198,7 +198,7 @@ class Turning:
         self.database = HouseDatabase()
         self.deliver = deliver
         self.receive = receive
-        self.event = question()
+        self.event = question(message_id=MessageId("om_question"))
         if not receive:
             asyncio.run(self._ask())
         self.asked = self.database.driver.serialize()
@@ -217,6 +217,7 @@ class Turning:
         self.decisions, self.left, self.acknowledged = 0, list[str](), not self.receive
         loop = StepLoop(step)
         self.chats = Chats(loop, _LosesFirst())
+        self.chats.ask(self.event.message_id, self.event.chat_id, None)
         ran = live(self.database, loop, self._work, self._done, kills=kills, fault=fault)
         self._judge(f"kills {kills}, fault {fault}, step {step}")
         return ran
@@ -277,7 +278,7 @@ class Turning:
         assert set(self.left) == {self.event.message_id}, when
         if not self.deliver:
             return
-        told = [each.text for each in self.chats.messages]
+        told = [each.text for each in self.chats.messages if each.ours]
         ((state, error),) = look("SELECT state, error FROM parts")
         assert len(told) <= 1, f"{when}: {told}"
         assert self.chats.accepted.total() == len(told), when

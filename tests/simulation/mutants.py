@@ -165,7 +165,10 @@ def verifies_by_id_alone() -> Generator[None]:
             return Event.MISMATCH
         return Event.RECALLED if reading.recalled else Event.PROVED
 
-    with patch.object(reading_back, "judge", judge), patch.object(together, "judge", judge):
+    async def landed(_tools: Any, check: Any, locator: Any, shown: Any) -> Event:
+        return judge(shown, locator, check.expected)
+
+    with patch.object(reading_back, "judge_where_it_landed", landed), patch.object(together, "judge", judge):
         yield
 
 
