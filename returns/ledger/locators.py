@@ -78,7 +78,7 @@ def keep(connection: Connection, part: Part, locator: Locator, source: Source, n
     known = locator_of(connection, part.part_id)
     if known is not None:
         if known[0].message_id == locator.message_id:
-            if source is Source.DIRECT:
+            if source is Source.DIRECT and known[1] is Source.OPERATOR:  # a guess no more
                 _CONFIRM.run(connection, {"of_part": part.part_id, "source": source.value})
             return Kept.KNOWN
         if source is not Source.DIRECT or known[1] is Source.DIRECT or part.state is State.DELIVERED:
