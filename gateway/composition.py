@@ -12,6 +12,7 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,7 @@ from gateway.inbox.pages import InboxPages
 from gateway.instance_lock import hold_with
 from gateway.settings import Settings
 from gateway.settings_database import PostgresServer, SqliteFile
+from gateway.shared_clock import SharedClock
 from gateway.system import Ids, SystemClock, new_id
 from gateway.webhook.handler import Webhook
 from manager.ledger import app_identities
@@ -131,13 +133,17 @@ async def open_gateway(
     ``DatabaseTooNew``, ``StorageUnavailable``, ``AppRenamed``, ``AppReplaced``, ``WorkspaceMissing``,
     ``WorkspaceConflict``, ``OperatorTokenUnusable``, ``PortInUse``, ``AddressUnusable``.
     """
-    clock, ids = SystemClock(), Ids()
+    shared = isinstance(settings.database, PostgresServer)
+    clock = SharedClock(SystemClock()) if shared else SystemClock()
+    ids = Ids()
     owner = ids.new("gateway")
     hosttools = LocalHostTools(policies.workspaces(settings), hidden=_hidden(settings, config))
     async with AsyncExitStack() as stack:
         file = settings.database.path if isinstance(settings.database, SqliteFile) else None
         held = stack.enter_context(hold_with(settings.gateway.data_dir, file, clock.now()))
         transactions = await stack.enter_async_context(open_database(settings.database, owner, clock))
+        if isinstance(clock, SharedClock):
+            await clock.measure(transactions)
         apps = {AppName(app.name): app.app_id for app in settings.apps}
         await transactions.run(lambda c: app_identities.register(c, apps))
         client = await stack.enter_async_context(
@@ -159,6 +165,7 @@ async def open_gateway(
                 services.operators_worker.run,
                 readiness.credentials_check(client, (AppName(app.name) for app in settings.apps)),
                 *(() if services.speaking is None else (services.speaking.run,)),
+                *((partial(clock.run, transactions),) if isinstance(clock, SharedClock) else ()),
             ),
             settings.returns.http_timeout_s + A_LITTLE_S,
         )

@@ -25,7 +25,7 @@ from manager.ledger.departures import cancel_held
 from manager.service.authority import StewardAuthority
 from manager.service.peer_inbox import PeerInbox
 from manager.service.telling import Telling
-from returns.ids import Millis
+from returns.ids import MessageId, Millis
 from returns.ledger import tables as returned
 from returns.ledger.lanes import SEND
 from returns.ledger.operators import look_again
@@ -331,7 +331,8 @@ async def prepare(transactions: MemoryTransactions, author: str, *, thread: bool
 
     world.runtime.decide_with = decide
     place = {"thread_id": THREAD if thread else None, "chat_id": GROUP}
-    question, other = message("@_user_1 what is it?", **place), message("@_user_1 and the other one?", **place)
+    question = message("@_user_1 what is it?", message_id=MessageId("om_q1"), **place)
+    other = message("@_user_1 and the other one?", message_id=MessageId("om_q2"), **place)
     async with world.running():
         for each in (question, other):
             await world.accept(each)
