@@ -24,9 +24,10 @@ A_SECOND_MS = 1_000
 
 async def judge_where_it_landed(tools: Tools, check: Check, locator: Locator, shown: Reading) -> Event | NotRead:
     """What reading the located message proves, as ``judge`` says it, also where a thread was begun meanwhile."""
-    thread, route = moved_to(shown, locator, check.expected), check.expected.route
+    verdict, route = judge(shown, locator, check.expected), check.expected.route
+    thread = moved_to(shown, locator, check.expected) if verdict is Event.MISMATCH else None
     if thread is None:
-        return judge(shown, locator, check.expected)
+        return verdict
     asked_in = None if route.reply_to is None else await thread_of_question(tools, route, route.reply_to)
     if isinstance(asked_in, NotRead):
         return asked_in

@@ -9,6 +9,7 @@ from returns.ids import MessageId, ThreadId
 from returns.ledger.checks import NotRead
 from returns.ports import Api, Call, Locator, Missing, NotPermitted, Reading, Route, Unreachable
 from returns.service.tools import Tools
+from returns.service.unreached import unreached
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,7 @@ async def thread_of_question(tools: Tools, route: Route, question: MessageId) ->
             return Gone()
         case NotPermitted():
             return NotRead("not_permitted")
-        case Unreachable(retry_after_ms):
-            await tools.heed(route.app, Api.READS, retry_after_ms)
-            return NotRead("unreachable", retry_after_ms)
+        case Unreachable():
+            return await unreached(tools, route.app, Api.READS, outcome)
         case _:
             assert_never(outcome)

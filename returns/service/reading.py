@@ -13,6 +13,7 @@ from returns.ports import Api, Locator, Missing, NotPermitted, Reading, ReadOutc
 from returns.service.holding import while_held
 from returns.service.landing import judge_where_it_landed
 from returns.service.tools import Tools, Turn
+from returns.service.unreached import unreached
 
 
 async def read_back(tools: Tools, check: Check, locator: Locator, turn: Turn) -> None:
@@ -47,8 +48,7 @@ async def _meaning(tools: Tools, outcome: ReadOutcome, locator: Locator, check: 
             return Event.MISSING
         case NotPermitted():
             return NotRead("not_permitted")
-        case Unreachable(retry_after_ms):
-            await tools.heed(check.expected.route.app, Api.READS, retry_after_ms)
-            return NotRead("unreachable", retry_after_ms)
+        case Unreachable():
+            return await unreached(tools, check.expected.route.app, Api.READS, outcome)
         case _:
             assert_never(outcome)

@@ -57,6 +57,7 @@ class _Search:
             return [read] * len(self._checks)
         await self._note_owned()
         earlier = await self._look_earlier()
+        await self._note_owned()
         if self._route.thread_id is None:
             await self._look_into_threads()
         found = zip(self._checks, self._sieve.found(), strict=True)

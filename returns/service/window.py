@@ -10,6 +10,7 @@ from returns.ids import Millis
 from returns.ledger.checks import NotRead
 from returns.ports import Api, Call, NotPermitted, Route, Unreachable, WindowPage
 from returns.service.tools import Tools
+from returns.service.unreached import unreached
 
 MOST_PAGES = 2000
 """So many pages are read of one window. Of a chat's, that is enough for what was attempted well before its end."""
@@ -47,9 +48,8 @@ async def read_window(
                 read_to = max((reading.sent_at for reading in readings), default=read_to)
             case NotPermitted():
                 return NotRead("not_permitted")
-            case Unreachable(retry_after_ms):
-                await tools.heed(route.app, Api.LISTS, retry_after_ms)
-                return NotRead("unreachable", retry_after_ms)
+            case Unreachable():
+                return await unreached(tools, route.app, Api.LISTS, page)
             case _:
                 assert_never(page)
     return ReadTo(read_to)
