@@ -133,8 +133,8 @@ async def open_gateway(
     ``DatabaseTooNew``, ``StorageUnavailable``, ``AppRenamed``, ``AppReplaced``, ``WorkspaceMissing``,
     ``WorkspaceConflict``, ``OperatorTokenUnusable``, ``PortInUse``, ``AddressUnusable``.
     """
-    shared = isinstance(settings.database, PostgresServer)
-    clock = SharedClock(SystemClock()) if shared else SystemClock()
+    shared = SharedClock(SystemClock()) if isinstance(settings.database, PostgresServer) else None
+    clock: Clock = shared or SystemClock()
     ids = Ids()
     owner = ids.new("gateway")
     hosttools = LocalHostTools(policies.workspaces(settings), hidden=_hidden(settings, config))
@@ -142,8 +142,8 @@ async def open_gateway(
         file = settings.database.path if isinstance(settings.database, SqliteFile) else None
         held = stack.enter_context(hold_with(settings.gateway.data_dir, file, clock.now()))
         transactions = await stack.enter_async_context(open_database(settings.database, owner, clock))
-        if isinstance(clock, SharedClock):
-            await clock.measure(transactions)
+        if shared is not None:
+            await shared.measure(transactions)
         apps = {AppName(app.name): app.app_id for app in settings.apps}
         await transactions.run(lambda c: app_identities.register(c, apps))
         client = await stack.enter_async_context(
@@ -165,7 +165,7 @@ async def open_gateway(
                 services.operators_worker.run,
                 readiness.credentials_check(client, (AppName(app.name) for app in settings.apps)),
                 *(() if services.speaking is None else (services.speaking.run,)),
-                *((partial(clock.run, transactions),) if isinstance(clock, SharedClock) else ()),
+                *(() if shared is None else (partial(shared.run, transactions),)),
             ),
             settings.returns.http_timeout_s + A_LITTLE_S,
         )

@@ -38,16 +38,18 @@ _REFRESH: Final = Prepared(
     update(answers).where(answers.c.subject_id == bindparam("subject"), answers.c.return_id == bindparam("latest")),
     _SUMMARY,
 )
+STANDING: Final = (
+    parts.c.state,
+    parts.c.error,
+    parts.c.verification,
+    parts.c.attempts,
+    parts.c.needs_configuration,
+    parts.c.delivered_at,
+)
+"""The columns of ``standing_of``."""
+
 _PARTS: Final = Prepared(
-    select(
-        parts.c.state,
-        parts.c.error,
-        parts.c.verification,
-        parts.c.attempts,
-        parts.c.needs_configuration,
-        parts.c.delivered_at,
-        returns.c.replaces,
-    )
+    select(*STANDING, returns.c.replaces)
     .join(returns, returns.c.return_id == parts.c.return_id)
     .where(parts.c.return_id == bindparam("return_id"))
     .order_by(parts.c.position)
@@ -120,7 +122,7 @@ def _chain(connection: Connection, return_id: ReturnId) -> dict[ReturnId, list[S
 
 
 def standing_of(row: Row) -> Standing:
-    """A part's public columns."""
+    """A part as everybody may see it, of its ``STANDING``."""
     error, verification = row["error"], row["verification"]
     return Standing(
         state=State(row["state"]),

@@ -15,23 +15,14 @@ from returns.decisions.answering import Standing, of_answer, summarise
 from returns.delivery import State, needs_operator
 from returns.ids import ReturnId, SubjectId
 from returns.ledger.answer_now import AnswerNow
-from returns.ledger.answers import standing_of
+from returns.ledger.answers import STANDING, standing_of
 from returns.ledger.prepared import Prepared
 from returns.ledger.tables import parts, returns
 
 NOTICE: Final = "notice"
 
 _PARTS: Final = Prepared(
-    select(
-        parts.c.return_id,
-        returns.c.replaces,
-        parts.c.state,
-        parts.c.error,
-        parts.c.verification,
-        parts.c.attempts,
-        parts.c.needs_configuration,
-        parts.c.delivered_at,
-    )
+    select(parts.c.return_id, returns.c.replaces, *STANDING)
     .join(returns, returns.c.return_id == parts.c.return_id)
     .where(
         returns.c.subject_id == bindparam("subject"),

@@ -16,7 +16,6 @@ from returns.delivery import State
 from returns.ids import AppName, Millis
 from returns.ledger import checks
 from returns.ledger.lanes import SEND
-from returns.ledger.paces import DatabaseClock
 from returns.ledger.prepared import Prepared
 from returns.ledger.tables import app_speakers, parts
 from returns.ledger.wakeups import RETURNS, TURNS, announce
@@ -44,15 +43,8 @@ _TAKE_BACK: Final = Prepared(
 _FORGET: Final = Prepared(delete(app_speakers).where(app_speakers.c.until < bindparam("before")))
 
 
-def say(
-    connection: Connection, owner: str, apps: Collection[AppName], now: Millis, lease_ms: int, clock: DatabaseClock
-) -> None:
-    """Speak for these apps, and no others, for so long. What waited for an app's configuration alone is due now.
-
-    How long, is by the database's clock, which all gateways have in common; ``now``, for what is due, is by their own.
-    """
-    at = clock(connection)
-    until = Millis(at + lease_ms)
+def say(connection: Connection, owner: str, apps: Collection[AppName], now: Millis, until: Millis) -> None:
+    """Speak for these apps, and no others, until then. What waited for an app's configuration alone is due now."""
     said = {AppName(cast("str", row["app"])): cast("int", row["until"]) for row in _of(connection, owner)}
     for app in said.keys() - set(apps):
         take_back(connection, owner, app)
@@ -61,9 +53,9 @@ def say(
             _SAY_AGAIN.run(connection, {"of_owner": owner, "of_app": app, "till": until})
         else:
             _SAY.run(connection, {"owner": owner, "app": app, "until": until})
-        if said.get(app, 0) <= at:
+        if said.get(app, 0) <= now:
             _hurry(connection, app, now)
-    _FORGET.run(connection, {"before": at - KEPT_MS})
+    _FORGET.run(connection, {"before": now - KEPT_MS})
 
 
 def take_back(connection: Connection, owner: str, app: AppName) -> None:
@@ -71,9 +63,9 @@ def take_back(connection: Connection, owner: str, app: AppName) -> None:
     _TAKE_BACK.run(connection, {"owner": owner, "app": app})
 
 
-def others(connection: Connection, owner: str, clock: DatabaseClock) -> frozenset[AppName]:
+def others(connection: Connection, owner: str, now: Millis) -> frozenset[AppName]:
     """The apps that other living gateways speak for."""
-    rows = _OTHERS.rows(connection, {"owner": owner, "now": clock(connection)})
+    rows = _OTHERS.rows(connection, {"owner": owner, "now": now})
     return frozenset(AppName(cast("str", row["app"])) for row in rows)
 
 

@@ -12,9 +12,8 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
-from returns.ids import AppName
+from returns.ids import AppName, Millis
 from returns.ledger import speaking
-from returns.ledger.paces import DatabaseClock, database_now
 from returns.ports import Clock, DeliveryProvider, Ready, Refusal, Refused, Transactions
 from returns.service.containing import Contained, describe
 from returns.service.tools import Sleep
@@ -43,10 +42,11 @@ class Speaking:
         lease_ms: int,
         *,
         sleep: Sleep = asyncio.sleep,
-        database_clock: DatabaseClock = database_now,
     ) -> None:
-        """``lease_ms`` is how long this gateway is believed to live after it last said for whom it speaks."""
-        self._database_clock = database_clock
+        """``lease_ms`` is how long this gateway is believed to live after it last said for whom it speaks.
+
+        ``clock`` is one that all of them go by.
+        """
         self._transactions = transactions
         self._provider = provider
         self._clock = clock
@@ -66,7 +66,7 @@ class Speaking:
 
     def elsewhere(self, connection: Connection) -> frozenset[AppName]:
         """The apps that are left to others: they speak for them, and this gateway does not."""
-        return speaking.others(connection, self._owner, self._database_clock) - self._able
+        return speaking.others(connection, self._owner, self._clock.now()) - self._able
 
     def cannot(self, app: AppName) -> None:
         """The app's credentials are refused here, or there are none."""
@@ -77,15 +77,14 @@ class Speaking:
     def leave(self, connection: Connection, app: AppName) -> bool:
         """Speak for the app no more; whether somebody else does, to whom it is left."""
         speaking.take_back(connection, self._owner, app)
-        return app in speaking.others(connection, self._owner, self._database_clock)
+        return app in speaking.others(connection, self._owner, self._clock.now())
 
     async def say(self) -> None:
         """Say now for which apps this gateway speaks. Raises ``StorageUnavailable``."""
         async with self._one_at_a_time:
             now, apps = self._clock.now(), tuple(self._able)
-            await self._transactions.run(
-                lambda c: speaking.say(c, self._owner, apps, now, self._lease_ms, self._database_clock)
-            )
+            until = Millis(now + self._lease_ms)
+            await self._transactions.run(lambda c: speaking.say(c, self._owner, apps, now, until))
 
     async def _say_on(self) -> None:
         while True:

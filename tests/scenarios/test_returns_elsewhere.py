@@ -40,9 +40,7 @@ def gateway(home: House, owner: str, apps: set[AppName], tokens: set[AppName] | 
     """It is configured for ``apps``, and the provider takes its credentials for ``tokens``."""
     provider = Among(home.clock)
     provider.tokens = apps if tokens is None else tokens
-    speaking = Speaking(
-        home.transactions, provider, home.clock, owner, apps, LEASE_MS, database_clock=lambda _c: home.clock.now()
-    )
+    speaking = Speaking(home.transactions, provider, home.clock, owner, apps, LEASE_MS)
     pump = WatchedPump(home.transactions, provider, home.authority, home.clock, home.policy, owner, speaking=speaking)
     return Gateway(provider, speaking, pump)
 

@@ -211,13 +211,9 @@ def _claimed(scene: Scene, connection: Connection) -> None:
 def _left(scene: Scene, connection: Connection) -> None:
     """What a gateway asks for beside another one that has an app of its own."""
     now = scene.world.clock.now()
-
-    def clock(_connection: Connection) -> Millis:
-        return now
-
-    speaking.say(connection, "other", [ELSEWHERE], now, 30_000, clock)
-    speaking.say(connection, "one", [APP], now, 30_000, clock)
-    elsewhere = speaking.others(connection, "one", clock)
+    speaking.say(connection, "other", [ELSEWHERE], now, Millis(now + 30_000))
+    speaking.say(connection, "one", [APP], now, Millis(now + 30_000))
+    elsewhere = speaking.others(connection, "one", now)
     assert elsewhere == {ELSEWHERE}
     asked = Asked(SEND, 8, {}, 8, elsewhere=elsewhere)
     front(connection, asked, now)
