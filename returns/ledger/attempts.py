@@ -18,7 +18,7 @@ from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
 from returns.ledger.locators import Kept, Source, keep, learn
 from returns.ledger.locking import lock_chat_of
-from returns.ledger.moves import Told, move, note, release_next, write
+from returns.ledger.moves import Told, move, note, release_next, step_aside
 from returns.ledger.outbox import supersede_from
 from returns.ledger.parts import Part, body_of, held, load, route_of
 from returns.ledger.repeating import Earlier, earlier
@@ -56,7 +56,7 @@ def begin(
     if part.stopped:
         move(connection, part, Event.SUPERSEDED, now)
         return None
-    if _turned_up(connection, part, now, policy):
+    if _turned_up(connection, part, now):
         return None
     verdict = authority.verdict(connection, part.subject, part.revision)
     if verdict is not Verdict.ALLOWED:
@@ -87,15 +87,15 @@ def _commit(connection: Connection, part: Part, owner: str, now: Millis, policy:
     return Attempt(part.part_id, route, document, part.idempotency_key, fence, part.subject, part.revision, until)
 
 
-def _turned_up(connection: Connection, part: Part, now: Millis, policy: ReturnsPolicy) -> bool:
-    """Whether what this part repeats is delivered by now (then it is superseded), or may be: then it waits."""
+def _turned_up(connection: Connection, part: Part, now: Millis) -> bool:
+    """Whether what this part repeats is delivered by now (then it is superseded), or may be: then it steps aside."""
     match earlier(connection, part):
         case Earlier.DELIVERED:
             if move(connection, part, Event.SUPERSEDED, now):
                 release_next(connection, part, now)
             return True
         case Earlier.BEING_READ:
-            write(connection, part, {"due_at": now + policy.retry_first_ms})
+            step_aside(connection, part, now)
             return True
         case Earlier.NONE:
             return False

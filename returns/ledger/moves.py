@@ -38,6 +38,17 @@ _NEXT: Final = Prepared(
     .values(lane=SEND, error=None, due_at=bindparam("now"), updated_at=bindparam("now")),
 )
 
+_RETURN_TO_CHAT: Final = Prepared(
+    update(parts)
+    .where(
+        parts.c.return_id == bindparam("of_return"),
+        parts.c.position == bindparam("at"),
+        parts.c.state.in_([bindparam("queued", State.QUEUED.value), bindparam("refused", State.RETRY_PENDING.value)]),
+        parts.c.lane.is_(None),
+    )
+    .values(lane=SEND, due_at=bindparam("now")),
+)
+
 _SHOWN: Final = {"attempts": "attempt", "verification": "verification", "placement": "placement"}
 """Columns that a move may change, and what its fact calls them."""
 
@@ -178,8 +189,11 @@ def _follow(connection: Connection, part: Part, target: State, now: Millis) -> N
     if target is State.DELIVERED:
         release_next(connection, part, now)
         for return_id, position in repeated_by(connection, part):
+            _return_to_chat(connection, return_id, position, now)
             _release(connection, return_id, position + 1, now)
     elif target in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):
+        for return_id, position in repeated_by(connection, part):
+            _return_to_chat(connection, return_id, position, now)
         if earlier(connection, part) is Earlier.DELIVERED:
             release_next(connection, part, now)
         else:
@@ -190,6 +204,17 @@ def _follow(connection: Connection, part: Part, target: State, now: Millis) -> N
     announce(connection, RETURNS)
     if target not in (State.SENDING, State.VERIFICATION_REQUIRED):  # it can no longer echo unrecognised
         announce(connection, RETURNS_SETTLED)
+
+
+def step_aside(connection: Connection, part: Part, now: Millis) -> None:
+    """Let others of the chat go on until what the part repeats is settled, which is being read."""
+    if write(connection, part, {"lane": None}):
+        _FORWARD.run(connection, {"chat": part.chat_key, "now": now})
+        announce(connection, RETURNS)
+
+
+def _return_to_chat(connection: Connection, return_id: ReturnId, position: int, now: Millis) -> None:
+    _RETURN_TO_CHAT.run(connection, {"of_return": return_id, "at": position, "now": now})
 
 
 def release_next(connection: Connection, part: Part, now: Millis) -> None:
