@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from returns.ledger.tables import parts
-from returns.ports import NotPermitted, Unknown, Unreachable
+from returns.ports import NotPermitted, Refusal, Refused, Unknown, Unreachable
 from returns.service import reconcile
 from tests.support.operators import Desk, desk
 from tests.support.returns import Sent, route, text
@@ -56,6 +56,17 @@ async def held_answer(home: Desk) -> tuple[str, asyncio.Event]:
     await home.put("one", subject=request, to=QUESTION)
     await home.until(lambda: home.provider.blocked == 1, step_ms=1)
     return request, released
+
+
+def long_ago(home: Desk) -> int:
+    """When a question was asked, after which people went on talking: a page of the history for each word."""
+    home.provider.page_size = 1
+    asked_at = home.clock.now()
+    for _ in range(30):
+        home.clock.move(HOUR_MS)
+        home.provider.say(route(reply_to="om_x"), text("chatter"), ours=False)
+    home.clock.move(HOUR_MS)
+    return asked_at
 
 
 async def test_it_is_found_in_the_thread_that_the_history_shows(tmp_path: Path) -> None:
@@ -140,12 +151,7 @@ async def test_equal_answers_inside_and_outside_are_not_told_apart(tmp_path: Pat
 
 async def test_a_question_of_long_ago_costs_its_answer_nothing(tmp_path: Path) -> None:
     async with desk(tmp_path) as home:
-        home.provider.page_size = 1
-        asked_at = home.clock.now()
-        for _ in range(30):
-            home.clock.move(3_600_000)
-            home.provider.say(route(reply_to="om_x"), text("chatter"), ours=False)
-        home.clock.move(3_600_000)
+        asked_at = long_ago(home)
         home.provider.faults.append("lose")
         request = await home.question()
         await home.put("one", subject=request, to=QUESTION, asked_at=asked_at)
@@ -158,12 +164,7 @@ async def test_what_is_not_there_is_looked_for_so_far_back_and_no_further(
 ) -> None:
     monkeypatch.setattr(reconcile, "MOST_EARLIER_PAGES", 10)
     async with desk(tmp_path) as home:
-        home.provider.page_size = 1
-        asked_at = home.clock.now()
-        for _ in range(30):
-            home.clock.move(3_600_000)
-            home.provider.say(route(reply_to="om_x"), text("chatter"), ours=False)
-        home.clock.move(3_600_000)
+        asked_at = long_ago(home)
         home.provider.faults.append(Unknown("timeout"))
         request = await home.question()
         await home.put("one", subject=request, to=QUESTION, asked_at=asked_at)
@@ -291,3 +292,18 @@ async def test_a_question_that_is_deleted_ends_no_look_too_soon(tmp_path: Path) 
         late.hidden_until, question.deleted = home.clock.now() + LAG_MS, True
         assert (await home.settle(old)).error == "provider_verification_unavailable"
         assert (await home.settle(new)).status == "delivered"
+
+
+async def test_an_equal_message_before_the_window_hides_no_thread(tmp_path: Path) -> None:
+    """As above, and the second part had to wait: what proves the first stands before the window of the second."""
+    async with desk(tmp_path) as home:
+        question = asked(home)
+        home.clock.move(HOUR_MS)
+        request = await home.question()
+        home.provider.faults += [None, Refused(Refusal.RATE_LIMITED, retry_after_ms=200_000), "lose"]
+        await home.put("same", "same", subject=request, to=QUESTION, asked_at=question.sent_at + 1)
+        await home.until(lambda: len(home.provider.sends) == 2, step_ms=100)
+        question.thread_id, question.root = "omt_1", True
+        await home.until(lambda: len(home.provider.sends) == 3)
+        home.provider.messages[-1].thread_id = "omt_1"
+        assert (await home.settle(request)).status == "delivered"
