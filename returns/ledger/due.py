@@ -9,13 +9,13 @@ decided by ``is_head`` alone. Parts that wait to be read hold nobody up.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, cast
 
 from sqlalchemy import Connection, Integer, Select, bindparam, exists, func, or_, select, update
 
-from returns.delivery import State
+from returns.delivery import Error, State
 from returns.ids import AppName, ChatKey, Millis, PartId, ThreadId
 from returns.ledger.lanes import LANES, SEARCH, SEND, Lane
 from returns.ledger.locking import lock_chat
@@ -92,6 +92,8 @@ class Due:
     state: State
     due_at: Millis
     thread_id: ThreadId | None = None
+    unread: bool = False
+    """Whether the last look could not read what it had to."""
 
     @property
     def place(self) -> tuple[ChatKey, ThreadId | None]:
@@ -116,6 +118,8 @@ class Asked:
     """How many steps of each app are under way: the app with the fewest comes first, so that none takes all places."""
     elsewhere: Collection[AppName] = ()
     """Apps whose parts are left to other gateways."""
+    unread: int = MOST_ROWS
+    """In all, of those that could not be read the last time: what hangs leaves places to what does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,8 @@ def front(connection: Connection, asked: Asked, now: Millis) -> Front:
         room = min(asked.rooms.get(app, asked.other_apps), asked.most - len(found))
         if room <= 0:
             continue
-        of_app, put_back = _of_app(connection, asked, app, room, now)
+        again = asked.unread - sum(due.unread for due in found)
+        of_app, put_back = _of_app(connection, replace(asked, unread=again), app, room, now)
         found += of_app
         behind += put_back
         later = _NEXT_DUE.only(connection, {"lane": asked.lane, "app": app, "now": now})["due_at"]
@@ -176,16 +181,18 @@ def _startable(asked: Asked, rows: Sequence[Row], room: int) -> tuple[list[Due],
     found: list[Due] = []
     behind: list[Due] = []
     begun: set[object] = set()
+    again = asked.unread
     for row in rows:
         due = _due(row)
         if row.get("behind") and not _lost(due):
             behind.append(due)
             continue
         key = _taken_by(asked.lane, due)
-        if key in begun or key in asked.taken:
+        if key in begun or key in asked.taken or (due.unread and again <= 0):
             continue
         begun.add(key)
         found.append(due)
+        again -= due.unread
         if len(found) == room:
             break
     return found, behind
@@ -214,6 +221,7 @@ def statement(lane: Lane) -> Select[*tuple[object, ...]]:
         parts.c.chat_key,
         parts.c.app,
         parts.c.state,
+        parts.c.error,
         parts.c.due_at,
     ]
     query = select(*columns)
@@ -250,6 +258,7 @@ def _due(row: Row) -> Due:
         State(row["state"]),
         Millis(cast("int", row["due_at"])),
         cast("ThreadId | None", row.get("thread_id")),
+        row["error"] == Error.PROVIDER_VERIFICATION_UNAVAILABLE.value,
     )
 
 

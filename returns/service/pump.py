@@ -53,6 +53,9 @@ READINGS = 64
 SEARCHES = 16
 """So many histories are read side by side."""
 
+SPARE = 4
+"""One place in so many is kept from what could not be read the last time: what hangs does not hold up the rest."""
+
 NEW_APP = 8
 """So many parts of an app that was not seen before are started at once."""
 
@@ -105,6 +108,8 @@ class Pump:
         self._apps: set[AppName] = set()
         self._steps: dict[Lane, Counter[AppName]] = {lane: Counter() for lane in LANES}
         """How many steps of each app are under way."""
+        self._again: Counter[Lane] = Counter()
+        """How many of them are for what could not be read the last time."""
         self._paced: dict[ChatKey, Millis] = {}
         """Chats that must wait for their pace, and until when."""
         self._storage_delay_s = STORAGE_FIRST_S
@@ -180,7 +185,10 @@ class Pump:
                     waits.append(room.ms)
                 rooms[app] = 0 if isinstance(room, Wait) else room
             if free[lane] > 0:
-                asked.append(Asked(lane, free[lane], rooms, NEW_APP, taken[lane], Counter(self._steps[lane])))
+                again = self._most[lane] - self._most[lane] // SPARE - self._again[lane]
+                asked.append(
+                    Asked(lane, free[lane], rooms, NEW_APP, taken[lane], Counter(self._steps[lane]), unread=again)
+                )
         return asked, waits
 
     async def _begin(self, group: asyncio.TaskGroup, lane: Lane, due: Sequence[Due], now: Millis) -> list[int]:
@@ -215,6 +223,7 @@ class Pump:
     def _start(self, group: asyncio.TaskGroup, lane: Lane, due: Collection[tuple[Due, Permit | None]]) -> None:
         for part, permit in due:
             self._steps[lane][part.app] += 1
+            self._again[lane] += part.unread
             if lane == SEND:
                 self._sending[part.chat_key] = part.part_id
             else:
@@ -233,6 +242,7 @@ class Pump:
                 await self._put_off(due, contained.fault)
         finally:
             self._steps[lane][due.app] -= 1
+            self._again[lane] -= due.unread
             if lane == SEND:
                 del self._sending[due.chat_key]
             else:
