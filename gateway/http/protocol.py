@@ -78,6 +78,8 @@ class Connection(web.RequestHandler):
             raise ConnectionError("A part of the answer is sent already.")
         if status == BAD_REQUEST:
             logger.info("A request could not be parsed: %s.", type(exc).__name__)
+        elif isinstance(exc, ConnectionError):
+            logger.info("A caller went away before its request was read.")
         else:
             logger.error("A request failed in a way that was not foreseen.", exc_info=exc)
         response = error_response(plain_error(431 if isinstance(exc, LineTooLong) else status))

@@ -90,8 +90,14 @@ def situation(row: Row) -> Situation:
         delivery=State(status) if status else None,
         error=Error(error) if error else None,
         turn=TurnState(turn) if turn else None,
+        waits=_cause(row["waits"]),
         notice=State(unproved) if unproved else None,
     )
+
+
+def _cause(detail: object) -> str | None:
+    """Why a turn waits, as its fact says."""
+    return None if detail is None else text(cast("Json", json.loads(str(detail))).get("cause"))
 
 
 def event(row: Row) -> Json:

@@ -17,7 +17,7 @@ from returns.delivery import Error, State
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Where a request's newest revision stands."""
+    """Where the revision that a request shows stands."""
 
     assignment: Assignment
     assessment: Assessment
@@ -29,6 +29,8 @@ class Situation:
     """None for a request of one peer to another."""
     notice: State | None = None
     """Of the newest notice that is not proved, and with which nothing more happens by itself."""
+    waits: str | None = None
+    """Why a turn that is queued was given back as if it had not begun: the fact's stable word."""
 
 
 ARGUMENTS: Final[Mapping[str, str]] = {"verify": "", "found": " REF", "resend": " --reason …", "cancel": " --reason …"}
@@ -41,6 +43,11 @@ class Next(Enum):
     """What happens next; the value is the sentence in English, ``{receiver}`` the peer's name."""
 
     TURN = "The steward looks into it when its turn comes."
+    CHAT_UNKNOWN = (
+        "It waits, and nothing is said there: who reads the chat could not be learnt from Lark. Check the app's scope "
+        "im:chat:readonly and the connection; it is tried again by itself."
+    )
+    NO_APP = "It waits: its app is not in the configuration. It goes on when the app is back there."
     INVESTIGATING = "The steward is looking into it."
     ASKER = "It waits for the asker's answer, or for what it was put off for."
     BROKEN = "The steward could not end its turn: see the timeline, then ask again."
@@ -112,6 +119,11 @@ class Next(Enum):
 
 CHINESE: dict[Next, str] = {
     Next.TURN: "轮到时，管家会去查。",
+    Next.CHAT_UNKNOWN: (
+        "正在等待，暂时不会在那里说话：没能从飞书得知谁能看到这个聊天。"
+        "请检查应用权限 im:chat:readonly 和网络；会自行重试。"
+    ),
+    Next.NO_APP: "正在等待：配置里没有它的应用。应用放回配置后会继续。",
     Next.INVESTIGATING: "管家正在查。",
     Next.ASKER: "等提问者回答，或等约定的条件。",
     Next.BROKEN: "管家没能完成这一轮：请看时间线，再问一次。",
@@ -190,7 +202,7 @@ def next_step(at: Situation) -> Next:
 def _of_assignment(at: Situation) -> Next:
     match at.assignment:
         case Assignment.UNASSIGNED:
-            return _of_turn(at.turn)
+            return _of_turn(at.turn, at.waits)
         case Assignment.ASSIGNED:
             return Next.STORING
         case Assignment.STORED:
@@ -201,10 +213,10 @@ def _of_assignment(at: Situation) -> Next:
             assert_never(at.assignment)
 
 
-def _of_turn(turn: TurnState | None) -> Next:
+def _of_turn(turn: TurnState | None, waits: str | None) -> Next:
     match turn:
         case TurnState.QUEUED:
-            return Next.TURN
+            return WAITS.get(waits, Next.TURN)
         case TurnState.RUNNING:
             return Next.INVESTIGATING
         case TurnState.DONE | None:
@@ -255,6 +267,9 @@ def _of_delivery(state: State, error: Error | None) -> Next:
 
 ENDED = (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE, State.SUPERSEDED)
 """Where nothing is left to do for a request that nobody wants any more."""
+
+WAITS: dict[str | None, Next] = {"chat_unknown": Next.CHAT_UNKNOWN, "app_not_configured": Next.NO_APP}
+"""By the cause of a turn's waiting."""
 
 NOTICES: dict[State | None, Next] = {
     State.EXPLICIT_UNVERIFIED: Next.NOTICE_UNPROVED,

@@ -48,7 +48,11 @@ SELECT r.seq, r.request_id, r.conversation_id, r.private, r.asked_at, r.revision
        CASE WHEN r.private THEN NULL ELSE SUBSTR(b.question, 1, 200) END AS question, b.pruned_at,
        v.assignment, v.assessment, v.work,
        a.status, a.error, a.verification, a.parts, a.delivered_parts, a.attempts, a.delivered_at, a.needs_operator,
-       t.state AS turn, s.until AS snoozed_until, notice.state AS notice_status, notice.error AS notice_error
+       t.state AS turn,
+       CASE WHEN t.state = 'queued' AND t.attempts = 0 THEN
+           (SELECT f.detail FROM facts f WHERE f.request_id = r.request_id AND f.fact = 'turn_waits' LIMIT 1)
+       END AS waits,
+       s.until AS snoozed_until, notice.state AS notice_status, notice.error AS notice_error
 FROM requests r
 JOIN revisions v ON v.request_id = r.request_id AND v.revision = r.revision
 JOIN revision_bodies b ON b.request_id = r.request_id AND b.revision = r.revision

@@ -216,12 +216,12 @@ def _state(query: Prepared, connection: Connection, seq: int) -> EventState | No
     return None if row is None else EventState(row["state"])
 
 
-def held(connection: Connection, after: int, limit: int) -> tuple[HeldEvent, ...]:
-    """Held events behind the sequence number ``after``, oldest first."""
+def held(connection: Connection, app: AppName, after: int, limit: int) -> tuple[HeldEvent, ...]:
+    """Held events of the app behind the sequence number ``after``, oldest first."""
     query = (
         select(events.c.seq, events.c.app, events.c.received_at, event_bodies.c.body)
         .join(event_bodies, event_bodies.c.seq == events.c.seq)
-        .where(events.c.state == EventState.HELD.value, events.c.seq > after)
+        .where(events.c.state == EventState.HELD.value, events.c.app == app, events.c.seq > after)
         .order_by(events.c.seq)
         .limit(limit)
     )

@@ -11,10 +11,13 @@ from manager.decisions.turn import TurnEvent, TurnState, sources
 from manager.ledger.tables import conversations, requests, turns
 from returns.ledger.prepared import Prepared, names
 
+_app: Final = (
+    select(requests.c.app).where(requests.c.request_id == turns.c.request_id).correlate(turns).scalar_subquery()
+)
 _other: Final = turns.alias()
 _earlier: Final = turns.alias()
 DUE: Final = (
-    select(turns)
+    select(turns, _app.label("app"))
     .where(
         turns.c.pending == 1,
         turns.c.due_at <= bindparam("now"),
@@ -54,7 +57,7 @@ QUEUE: Final = Prepared(
     ),
 )
 RUNNING_NOW: Final = Prepared(
-    select(turns.c.conversation_id).where(
+    select(turns.c.conversation_id, turns.c.lease_owner, turns.c.fence, _app.label("app")).where(
         turns.c.pending == 1, turns.c.state == TurnState.RUNNING.value, turns.c.lease_until > bindparam("now")
     )
 )
@@ -71,6 +74,7 @@ CLAIM: Final = Prepared(
     update(turns).where(
         turns.c.turn_id == bindparam("turn"),
         turns.c.fence == bindparam("of_fence"),
+        turns.c.revision == bindparam("of_revision"),
         turns.c.state.in_([bindparam(f"state_{number}", state.value) for number, state in enumerate(_CLAIMABLE)]),
     ),
     ("state", "attempts", "fence", "lease_owner", "lease_until"),
@@ -80,7 +84,7 @@ _HELD: Final = (
     turns.c.fence == bindparam("of_fence"),
     turns.c.state == TurnState.RUNNING.value,
 )
-HOLDS: Final = Prepared(select(turns.c.turn_id).where(*_HELD).with_for_update())
+HOLDS: Final = Prepared(select(turns.c.revision).where(*_HELD).with_for_update())
 RENEW: Final = Prepared(update(turns).where(*_HELD), ("lease_until",))
 NEXT_QUEUED: Final = select(func.min(turns.c.due_at)).where(
     turns.c.pending == 1, turns.c.state == TurnState.QUEUED.value, turns.c.due_at > bindparam("now")
@@ -109,14 +113,18 @@ def still_running(count: int) -> Prepared:
     )
 
 
-@lru_cache(maxsize=16)
-def claim_due_but(full: int, elsewhere: int = 0) -> Prepared:
-    """``DUE`` without the turns of ``full`` chats and ``elsewhere`` apps, given as ``full_0``, …, ``elsewhere_0``, …"""
+@lru_cache(maxsize=32)
+def claim_due_but(full: int, apps: int = 0, *, fresh: bool = False) -> Prepared:
+    """``DUE`` without the turns of ``full`` chats and ``apps`` apps, given as ``full_0``, …, ``apps_0``, …
+
+    ``fresh``: without those that were claimed before, too.
+    """
     due = DUE
     if full:
         chat = select(conversations.c.chat_ref).where(conversations.c.conversation_id == turns.c.conversation_id)
         due = due.where(chat.correlate(turns).scalar_subquery().not_in(names("full", full)))
-    if elsewhere:
-        app = select(requests.c.app).where(requests.c.request_id == turns.c.request_id)
-        due = due.where(app.correlate(turns).scalar_subquery().not_in(names("elsewhere", elsewhere)))
+    if apps:
+        due = due.where(_app.not_in(names("apps", apps)))
+    if fresh:
+        due = due.where(turns.c.fence == 0)
     return Prepared(due)

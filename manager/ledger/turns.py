@@ -6,13 +6,13 @@ nothing of the former holder's is kept. All queries start from ``pending``, so t
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from sqlalchemy import Connection, select, update
 
+from manager.decisions.shares import Claimant, Shares
 from manager.decisions.turn import TurnEvent, TurnState, move
 from manager.ids import ConversationId, RequestId, TurnId
 from manager.ledger import conversations
@@ -120,45 +120,72 @@ def claim_due(
     now: Millis,
     lease_ms: int,
     limit: int,
-    most_in_chat: int,
+    places: int,
+    apps: Collection[AppName] = (),
     elsewhere: Collection[AppName] = (),
 ) -> tuple[ClaimedTurn, ...]:
     """Claim at most ``limit`` turns: the first of each conversation in which none is running.
 
-    At most ``most_in_chat`` run in one chat and its threads: one in which nothing moves leaves room for others. Those
-    of the apps that are ``elsewhere`` are left to other gateways.
+    Of the ``places`` that this gateway has, no chat, none of its ``apps`` and nothing that is tried again takes all.
+    Those of the apps that are ``elsewhere`` are left to other gateways.
     """
     if limit <= 0:
         return ()
-    running = Counter(
-        chat_of(ConversationId(cast("str", row["conversation_id"])))
-        for row in RUNNING_NOW.rows(connection, {"now": now})
-    )
+    shares = _shares(connection, owner, now, places, apps)
     claimed: list[ClaimedTurn] = []
     more = True
     while more and len(claimed) < limit:
-        full = [chat for chat, count in running.items() if count >= most_in_chat]
-        asked = {"now": now, "most": limit - len(claimed), **listed("full", full), **listed("elsewhere", elsewhere)}
-        query = claim_due_but(size_for(len(full)), size_for(len(elsewhere)))
-        due = [_claimed(row) for row in query.rows(connection, asked)]
-        # One a chat at a time, so that none gets more than it may.
-        first = {chat_of(turn.conversation_id): turn for turn in reversed(due)}
-        taken = [turn for turn in first.values() if _claim(connection, turn, owner, now, lease_ms)]
-        running.update(chat_of(turn.conversation_id) for turn in taken)
-        claimed += taken
-        more = bool(taken) and len(first) < len(due)
+        due = [
+            (_claimed(row), _claimant(row))
+            for row in _due_but(connection, shares, now, limit - len(claimed), elsewhere)
+        ]
+        taken = 0
+        chats: set[str] = set()
+        for turn, claimant in due:
+            # One a chat at a time: the next one of it may be the next one of its conversation.
+            if claimant.chat in chats or not shares.admits(claimant):
+                continue
+            chats.add(claimant.chat)
+            if _claim(connection, turn, owner, now, lease_ms):
+                shares = shares.with_one(claimant)
+                claimed.append(turn)
+                taken += 1
+        more = 0 < taken < len(due)
     return tuple(claimed)
 
 
+def _shares(connection: Connection, owner: str, now: Millis, places: int, apps: Collection[AppName]) -> Shares:
+    own: list[Claimant] = []
+    others: list[Claimant] = []
+    for row in RUNNING_NOW.rows(connection, {"now": now}):
+        (own if row["lease_owner"] == owner else others).append(_claimant(row, claims=1))
+    return Shares(places, frozenset(apps), tuple(own), tuple(others))
+
+
+def _due_but(
+    connection: Connection, shares: Shares, now: Millis, most: int, elsewhere: Collection[AppName]
+) -> Sequence[Row]:
+    full, closed = shares.full_chats(), shares.full_apps() | frozenset(elsewhere)
+    asked = {"now": now, "most": most, **listed("full", full), **listed("apps", closed)}
+    query = claim_due_but(size_for(len(full)), size_for(len(closed)), fresh=shares.again_is_full())
+    return query.rows(connection, asked)
+
+
 def left_due(connection: Connection, now: Millis, elsewhere: Collection[AppName] = ()) -> bool:
-    """Whether a turn is due that nobody claimed: its chat has its share, or another gateway is in its conversation."""
-    asked = {"now": now, "most": 1, **listed("elsewhere", elsewhere)}
+    """Whether a turn is due that nobody claimed: others have their share, or another gateway is in its conversation."""
+    asked = {"now": now, "most": 1, **listed("apps", elsewhere)}
     return claim_due_but(0, size_for(len(elsewhere))).first(connection, asked) is not None
 
 
 def chat_of(conversation: ConversationId) -> str:
     """The shown name of a conversation's chat."""
     return conversation.partition(".")[0]
+
+
+def _claimant(row: Row, claims: int = 0) -> Claimant:
+    """What a turn that is due, or has run for one of its ``claims``, counts for."""
+    chat = chat_of(ConversationId(cast("str", row["conversation_id"])))
+    return Claimant(chat, AppName(cast("str", row["app"])), cast("int", row["fence"]) > claims)
 
 
 def _claimed(row: Row) -> ClaimedTurn:
@@ -185,6 +212,7 @@ def _claim(connection: Connection, turn: ClaimedTurn, owner: str, now: Millis, l
     claim = {
         "turn": turn.turn_id,
         "of_fence": turn.fence - 1,
+        "of_revision": turn.revision,  # its holder may have taken up an edit since it was looked at
         "state": TurnState.RUNNING.value,
         "attempts": turn.attempts,
         "fence": turn.fence,
@@ -209,7 +237,13 @@ def lost(connection: Connection, held: Collection[tuple[TurnId, int]]) -> frozen
 
 def holds(connection: Connection, turn: TurnId, fence: int) -> bool:
     """Whether the holder of ``fence`` still holds the turn; locks it for the transaction."""
-    return HOLDS.first(connection, {"turn": turn, "of_fence": fence}) is not None
+    return held_revision(connection, turn, fence) is not None
+
+
+def held_revision(connection: Connection, turn: TurnId, fence: int) -> int | None:
+    """The revision that a turn decides by now, if the holder of ``fence`` still holds it; locks it as ``holds``."""
+    row = HOLDS.first(connection, {"turn": turn, "of_fence": fence})
+    return None if row is None else cast("int", row["revision"])
 
 
 def finish(connection: Connection, turn: TurnId, fence: int, event: TurnEvent) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from dataclasses import replace
 from typing import Final, assert_never
 
 from sqlalchemy import Connection
@@ -40,9 +41,11 @@ class Conclusion:
         """Commit an outcome; one whose turn is lost changes nothing."""
         if isinstance(outcome, Lost):
             return
-        turn = outcome.turn
-        if not turns.holds(connection, turn.turn_id, turn.fence):
+        revision = turns.held_revision(connection, outcome.turn.turn_id, outcome.turn.fence)
+        if revision is None:
             return
+        # Its question may have been edited since it was claimed, whatever came of it then.
+        outcome = replace(outcome, turn=replace(outcome.turn, revision=revision))
         match outcome:
             case Decided(turn, decision, quoted):
                 self._decide(connection, turn, decision, TurnEvent.DECIDED, now, quoted=quoted)

@@ -78,23 +78,13 @@ class Investigation:
 
     async def _guarded(self, turn: ClaimedTurn) -> Outcome:
         try:
-            return await self._timed(turn)
+            return await self._work(turn)
         except (StorageUnavailable, asyncio.CancelledError):
             raise
         except RuntimeFailed as failed:
             return Failed(turn, failed.code, failed.reason, may_retry=True)
         except Exception as error:
             raise TurnBroken("a turn broke") from error
-
-    async def _timed(self, turn: ClaimedTurn) -> Outcome:
-        limit = asyncio.timeout(self._policy.turn_timeout_ms / 1000)
-        try:
-            async with limit:
-                return await self._work(turn)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            return Failed(turn, "timed_out", Sentence.TIMED_OUT, may_retry=False)
 
     async def _work(self, turn: ClaimedTurn) -> Outcome:
         question = await self._begin(turn)
@@ -105,10 +95,19 @@ class Investigation:
             return unwelcome
         if is_exhausted(turn.attempts):
             return Failed(turn, "exhausted", Sentence.FAILED, may_retry=False)
-        question = await self._read_again(question)
-        if not isinstance(question, Question):
-            return question
-        return await self._decide(question)
+        return await self._timed(question)
+
+    async def _timed(self, question: Question) -> Outcome:
+        """Only what may be said there counts as time of the turn: who reads the chat is known by now."""
+        limit = asyncio.timeout(self._policy.turn_timeout_ms / 1000)
+        try:
+            async with limit:
+                seen = await self._read_again(question)
+                return await self._decide(seen) if isinstance(seen, Question) else seen
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return Failed(question.turn, "timed_out", Sentence.TIMED_OUT, may_retry=False)
 
     async def _begin(self, turn: ClaimedTurn) -> Question | Outcome:
         now = self._clock.now()

@@ -9,7 +9,7 @@ What cannot be judged yet is stored as held and judged again later by the same r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -76,9 +76,15 @@ class Receiving:
         self._transactions = transactions
         self._clock = clock
         self._new_id = new_id
-        self._own_id = own_id
+        self.own_id: Final = own_id
+        """Learns an app's own id, for as long as that takes; None where it cannot be learnt now."""
         self._policy = policy
         self._intake = Intake(new_id)
+
+    @property
+    def apps(self) -> Collection[AppName]:
+        """The apps that are configured."""
+        return self._policy.apps
 
     async def accept(self, event: Inbound, body: str) -> Acceptance:
         """Take one authenticated event; returns only after it is durable. Raises ``StorageUnavailable``.
@@ -93,12 +99,9 @@ class Receiving:
         arrival = Arrival(event, body, own_id, self._clock.now(), keys_of(event))
         return await self._run(Together(arrival, self._take_all))
 
-    async def judge_again(self, held: HeldEvent) -> Acceptance:
-        """Judge a held event by what is known now; ``HELD`` when that is not enough, or its app is not configured."""
-        if held.app not in self._policy.apps:
-            return Acceptance.HELD
+    async def judge_again(self, held: HeldEvent, own_id: OpenId) -> Acceptance:
+        """Judge a held event of a configured app by what is known now; ``HELD`` when that is not enough."""
         message = MESSAGE.validate_json(held.body)
-        own_id = await self._know_thyself(held.app)
         now = self._clock.now()
         return await self._run(lambda each: self._release(each, held, message, own_id, now))
 
@@ -113,7 +116,7 @@ class Receiving:
     async def _know_thyself(self, app: AppName) -> OpenId | None:
         try:
             async with asyncio.timeout(OWN_ID_WAIT_S):
-                return await self._own_id(app)
+                return await self.own_id(app)
         except TimeoutError:
             return None
 
@@ -174,7 +177,7 @@ class Receiving:
         return _acceptance(judged)
 
     def _release(
-        self, connection: Connection, held: HeldEvent, message: MessageReceived, own_id: OpenId | None, now: Millis
+        self, connection: Connection, held: HeldEvent, message: MessageReceived, own_id: OpenId, now: Millis
     ) -> Acceptance:
         if not events.is_held(connection, held.seq):
             return Acceptance.DUPLICATE

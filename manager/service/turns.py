@@ -111,7 +111,8 @@ class Turns:
                 now=now,
                 lease_ms=self._policy.lease_ms,
                 limit=free,
-                most_in_chat=max(1, self._policy.max_parallel_turns // 2),
+                places=self._policy.max_parallel_turns,
+                apps=self._policy.apps,
                 elsewhere=elsewhere,
             )
             left = len(claimed) < free and turns.left_due(connection, now, elsewhere)

@@ -141,13 +141,17 @@ def is_stale(exchange: Exchange) -> bool:
 
 
 def is_broken(exchange: Exchange) -> bool:
-    """Whether asking again may tell more: no answer, a server error, no code, a stale token."""
+    """Whether asking again at once may tell more: no answer, a server error, no code, a stale token.
+
+    Not after a time limit: whoever asks tries again later, and what hangs would hold its place for longer.
+    """
     match exchange:
         case Answer():
             broken = exchange.code is None and exchange.status != TOO_MANY_REQUESTS
             return broken or exchange.status >= FIRST_SERVER_ERROR or is_stale(exchange)
         case NoAnswer():
-            return exchange.left or not issubclass(exchange.error, NEVER_POSSIBLE)
+            never = TimeoutError if exchange.left else (TimeoutError, *NEVER_POSSIBLE)
+            return not issubclass(exchange.error, never)
         case NoToken():
             return False
         case _:

@@ -75,14 +75,15 @@ def deferring(connection: Connection) -> Generator[Deferred]:
         if not statement.startswith("SELECT"):
             waiting.changes += 1
 
-    connection.info[KEY] = waiting
+    info = connection.info  # a connection that is lost in the block cannot be asked for it any more
+    info[KEY] = waiting
     event.listen(connection, "before_cursor_execute", before)
     try:
         yield waiting
         waiting.write(connection)
     finally:
         event.remove(connection, "before_cursor_execute", before)
-        connection.info.pop(KEY, None)
+        info.pop(KEY, None)
 
 
 def _rank(insert: Insert) -> int:

@@ -77,6 +77,11 @@ _PULL_IN: Final = Prepared(
     .where(
         parts.c.lane.in_([bindparam(f"lane_{number}", lane) for number, lane in enumerate(LANES)]),
         parts.c.due_at > bindparam("latest"),
+        or_(
+            parts.c.state != State.SENDING.value,
+            parts.c.lease_owner == bindparam("owner"),
+            parts.c.updated_at > bindparam("now"),
+        ),
     )
     .values(due_at=bindparam("now"), lease_until=None)
 )
@@ -289,6 +294,10 @@ def put_back(connection: Connection, behind: Collection[Due], now: Millis, until
     _PUT_BACK.run_many(connection, rows)
 
 
-def pull_in(connection: Connection, now: Millis, longest_ms: int) -> int:
-    """Make due what lies further ahead than any delay of ours: the clock went back. Returns how many parts."""
-    return _PULL_IN.run(connection, {"latest": now + longest_ms, "now": now})
+def pull_in(connection: Connection, owner: str, now: Millis, longest_ms: int) -> int:
+    """Make due what lies further ahead than any delay of ours: the clock went back. Returns how many parts.
+
+    What another gateway is sending may lie further ahead, by a longer lease of its own: it is left alone, unless it was
+    begun in what is the future now.
+    """
+    return _PULL_IN.run(connection, {"latest": now + longest_ms, "owner": owner, "now": now})

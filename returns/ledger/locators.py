@@ -52,6 +52,8 @@ class Kept(Enum):
     """It is the part's now."""
     KNOWN = "known"
     """It was the part's before."""
+    CONFIRMED = "confirmed"
+    """It was the part's before, by a search or by an operator, and now the send's own answer says so."""
     ANOTHERS = "anothers"
     """The part has another one, or the message belongs to another part; nothing was stored."""
 
@@ -78,9 +80,11 @@ def keep(connection: Connection, part: Part, locator: Locator, source: Source, n
     known = locator_of(connection, part.part_id)
     if known is not None:
         if known[0].message_id == locator.message_id:
-            if source is Source.DIRECT and known[1] is Source.OPERATOR:  # a guess no more
+            if source is not Source.DIRECT or known[1] is Source.DIRECT:
+                return Kept.KNOWN
+            if known[1] is Source.OPERATOR:  # a guess no more
                 _CONFIRM.run(connection, {"of_part": part.part_id, "source": source.value})
-            return Kept.KNOWN
+            return Kept.CONFIRMED
         if source is not Source.DIRECT or known[1] is Source.DIRECT or part.state is State.DELIVERED:
             return Kept.ANOTHERS
     if not _free(connection, part, locator.message_id, source, now):
@@ -102,14 +106,17 @@ def keep(connection: Connection, part: Part, locator: Locator, source: Source, n
 def learn(connection: Connection, part_id: PartId, locator: Locator, source: Source, now: Millis) -> bool:
     """Store where a part's message is (see ``keep``), and look at it if the part's outcome is open.
 
-    The same locator again changes nothing. False if it was not stored.
+    The same locator again changes nothing, but what could not be proved is looked at again when the send's own answer
+    confirms it. False if it was not stored.
     """
     part = load(connection, part_id)
     if part is None:
         return False
     kept = keep(connection, part, locator, source, now)
-    if kept is not Kept.NEW:
-        return kept is Kept.KNOWN
+    if kept is Kept.ANOTHERS:
+        return False
+    if kept is Kept.KNOWN or (kept is Kept.CONFIRMED and part.state is not State.EXPLICIT_UNVERIFIED):
+        return True
     told = Told(Fact.LOCATED, {"source": source.value})
     if part.state in (State.VERIFICATION_REQUIRED, State.EXPLICIT_UNVERIFIED):
         # A search that is under way loses its hold: it would conclude that nothing was found.

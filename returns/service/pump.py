@@ -141,7 +141,7 @@ class Pump:
         """Start what is due and return the seconds until something else may be."""
         tools, now = self._tools, self._tools.clock.now()
         if self.last_pass_at is None or now < self.last_pass_at:
-            await tools.transactions.run(lambda c: pull_in(c, now, longest_ms(tools.policy)))
+            await tools.transactions.run(lambda c: pull_in(c, tools.owner, now, longest_ms(tools.policy)))
             self._paced.clear()
         self._paced = {chat: until for chat, until in self._paced.items() if until > now}
         asked, waits = self._asked(now)

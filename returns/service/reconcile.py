@@ -60,6 +60,7 @@ class _Search:
         await self._note_owned()
         if self._route.thread_id is None:
             await self._look_into_threads()
+            await self._note_owned()
         found = zip(self._checks, self._sieve.found(), strict=True)
         return [
             earlier

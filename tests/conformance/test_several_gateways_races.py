@@ -32,7 +32,7 @@ from returns.ledger.outbox import ReturnKind, enqueue, new_return, supersede_una
 from returns.ports import Accepted, Locator, Route, Verdict
 from tests.support import postgresql
 from tests.support.racing import Two, closure, two_gateways
-from tests.support.turns import ANNA, APP, GROUP, Ids, ManualClock, World, message, policy, private
+from tests.support.turns import ANNA, APP, GROUP, STEWARD, Ids, ManualClock, World, message, policy, private
 
 NOW = Millis(1_700_000_000_000)
 LATER = Millis(NOW + 60_000)
@@ -301,7 +301,7 @@ async def held_event(two: Two) -> Any:
     unknowing = gateway(two.one, "h")
     unknowing.reader.ids[APP] = None
     assert await unknowing.accept(message()) is Acceptance.HELD
-    (held,) = await two.one.read(lambda c: events.held(c, 0, 10))
+    (held,) = await two.one.read(lambda c: events.held(c, APP, 0, 10))
     return held
 
 
@@ -309,7 +309,7 @@ async def test_a_held_event_is_released_once(two: Two) -> None:
     held = await held_event(two)
 
     def release(name: str) -> Any:
-        return lambda transactions: gateway(transactions, name).receiving.judge_again(held)
+        return lambda transactions: gateway(transactions, name).receiving.judge_again(held, STEWARD)
 
     first, second, waited = await two.meet(release("a"), release("b"))
     assert (first, second, waited) == (Acceptance.NEW, Acceptance.DUPLICATE, True)
@@ -331,7 +331,7 @@ async def test_an_older_word_about_a_chat_changes_nothing(two: Two) -> None:
 
 
 def claim(owner: str) -> Any:
-    return closure(lambda c: turns.claim_due(c, owner=owner, now=LATER, lease_ms=30_000, limit=8, most_in_chat=8))
+    return closure(lambda c: turns.claim_due(c, owner=owner, now=LATER, lease_ms=30_000, limit=8, places=16))
 
 
 async def test_a_turn_is_claimed_once(two: Two) -> None:
@@ -352,14 +352,26 @@ async def test_a_conversation_has_one_running_turn(two: Two) -> None:
     assert (len(first), len(second), waited) == (1, 0, False)
 
 
+async def test_a_turn_whose_question_is_edited_meanwhile_is_claimed_as_it_is_then(two: Two) -> None:
+    """Its holder overstayed its lease, and takes up the edit just when another gateway claims the turn."""
+    await gateway(two.one, "a").accept(message())
+    (held,) = await two.one.run(lambda c: turns.claim_due(c, owner="slow", now=NOW, lease_ms=1_000, limit=8, places=16))
+    edited, claimed, _ = await two.meet(
+        closure(lambda c: turns.take_up_revision(c, held.turn_id, held.fence, 2)), claim("other")
+    )
+    assert (edited, claimed) == (True, ())
+    (again,) = await claim("other")(two.other)
+    assert again.revision == 2
+
+
 async def test_turns_given_up_at_an_orderly_end_are_claimed_at_once(two: Two) -> None:
     await gateway(two.one, "a").accept(message())
     claimed = await two.one.run(
-        lambda c: turns.claim_due(c, owner="gone", now=NOW, lease_ms=30_000, limit=8, most_in_chat=8)
+        lambda c: turns.claim_due(c, owner="gone", now=NOW, lease_ms=30_000, limit=8, places=16)
     )
     assert await two.one.run(lambda c: turns.give_up(c, "gone", NOW)) == 1
     (again,) = await two.other.run(
-        lambda c: turns.claim_due(c, owner="other", now=NOW, lease_ms=30_000, limit=8, most_in_chat=8)
+        lambda c: turns.claim_due(c, owner="other", now=NOW, lease_ms=30_000, limit=8, places=16)
     )
     assert (again.turn_id, again.attempts, again.fence) == (claimed[0].turn_id, 1, claimed[0].fence + 1)
     assert not await two.one.run(lambda c: turns.holds(c, again.turn_id, claimed[0].fence))

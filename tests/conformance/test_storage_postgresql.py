@@ -19,6 +19,7 @@ from sqlalchemy import Connection, text
 
 from providers.storage.postgresql import PostgresTransactions
 from providers.storage.sync import open_database
+from returns.ledger.deferring import deferring
 from returns.ledger.wakeups import announce
 from returns.ports import CommitUnknown, StorageUnavailable
 from tests.support.databases import PATIENCE_S
@@ -348,3 +349,37 @@ class TestServer:
         with pytest.raises(psycopg.OperationalError, match="password"):
             psycopg.connect(postgresql_server.url("postgres", password="wrong"))
         assert PASSWORD not in postgresql_server.url("postgres", password="wrong")
+
+
+@pytest.mark.parametrize("losses", [1, 9])
+@pytest.mark.parametrize("how", ["plain", "deferring", "savepoint"])
+async def test_a_connection_that_is_lost_within_a_closure(url: str, how: str, losses: int) -> None:
+    """It is done over another one, or the storage is away: whatever the closure was in the middle of."""
+    tries: list[str] = []
+
+    def end(connection: Connection) -> None:
+        tries.append(how)
+        if len(tries) <= losses:
+            pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            with psycopg.connect(url, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s)", [pid])
+        connection.execute(INSERT, {"id": 1})
+
+    def work(connection: Connection) -> None:
+        if how == "deferring":
+            with deferring(connection):
+                end(connection)
+        elif how == "savepoint":
+            with connection.begin_nested():
+                end(connection)
+        else:
+            end(connection)
+
+    async with port(url) as transactions:
+        if losses == 1:
+            await transactions.run(work)
+            assert kept(url) == [1]
+        else:
+            with pytest.raises(StorageUnavailable):
+                await transactions.run(work)
+            assert kept(url) == []

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.inbox.asking import asking
+from gateway.inbox.reading import show_request
 from manager.decisions.decision import Audience
 from manager.decisions.inbound import Mention, Sender, SenderKind
 from manager.decisions.turn_sentences import Sentence, say
@@ -280,6 +282,9 @@ async def test_nothing_is_said_in_a_chat_that_may_be_external(tmp_path: Path, go
             await it.until(asked_again)
         assert await it.told() == []
         assert [row["external"] for row in await it.rows(tables.chats)] == [None]
+        (row,) = await it.rows(tables.requests)
+        item = await it.transactions.read(lambda each: show_request(asking(each), row["request_id"]))
+        assert "who reads the chat could not be learnt" in item["next"]
         it.reader.chats[GROUP] = ChatFacts(external=False, gone=False)
         it.clock.advance(WAIT_MS)
         await it.wake()

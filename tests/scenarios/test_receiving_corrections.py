@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ from manager.decisions.decision import Answer, Decision, Delegate, TurnInput
 from manager.decisions.inbound import Mention
 from manager.decisions.turn_sentences import Sentence, say
 from manager.ledger import requests, tables
-from manager.ports import ChatMessage
+from manager.ports import ChatMessage, RuntimeFailed
 from returns.ids import ChatId, MessageId, Millis
 from returns.ledger import tables as returned
-from tests.support.turns import APP, AT_STEWARD, BEN, GROUP, NOON, World, message, private, world
+from tests.support.turns import APP, AT_STEWARD, BEN, GROUP, NOON, World, message, policy, private, world
 
 
 async def sent(it: World, message_id: str) -> None:
@@ -254,3 +255,37 @@ async def test_a_late_question_does_not_read_what_was_asked_after_it(tmp_path: P
         await it.accept(replace(private("first"), created_at=Millis(NOON + 9_000)))
         await it.until_idle(2)
         assert [said.text for said in it.runtime.seen[1].history] == ["answer to second"]
+
+
+async def _hangs(turn: TurnInput) -> Decision:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def _fails(turn: TurnInput) -> Decision:
+    raise RuntimeFailed("The model is away.")
+
+
+async def _breaks(turn: TurnInput) -> Decision:
+    raise ValueError("a fault of the runtime")
+
+
+@pytest.mark.parametrize("decide", [_hangs, _fails, _breaks])
+async def test_a_turn_that_fails_after_an_edit_is_told(
+    tmp_path: Path, decide: Callable[[TurnInput], Awaitable[Decision]]
+) -> None:
+    async with world(tmp_path, policy=policy(turn_timeout_ms=300)) as it:
+        question = message("@_user_1 where is foo?")
+        it.reader.messages[question.message_id] = edited("@Steward where is bar?")
+        it.runtime.decide_with = decide
+        await it.accept(question)
+        async with it.running():
+
+            async def told() -> bool:
+                it.clock.advance(5_000)
+                await it.wake()
+                return bool(await it.told("answer"))
+
+            await it.until(told)
+        assert await it.works() == ["declined"]
+        assert await it.turn_states() == ["failed"]

@@ -14,9 +14,9 @@ from manager.decisions.turn_sentences import Sentence, say
 from manager.ids import TurnId
 from manager.ledger import tables, turns
 from manager.ports import RuntimeFailed
-from returns.ids import ChatId, Millis, ThreadId
+from returns.ids import AppName, ChatId, Millis, ThreadId
 from returns.ports import StorageUnavailable
-from tests.support.turns import ANNA, NOON, OWNER, World, message, policy, private, recall, world
+from tests.support.turns import ANNA, APP, NOON, OTHER_APP, OWNER, World, message, policy, private, recall, world
 
 
 async def test_rapid_messages_are_all_answered_in_order(tmp_path: Path) -> None:
@@ -85,9 +85,7 @@ async def test_a_lease_that_ran_out_frees_the_turn_for_another_gateway(tmp_path:
 
         def claim(owner: str) -> object:
             return it.transactions.run(
-                lambda each: turns.claim_due(
-                    each, owner=owner, now=it.clock.now(), lease_ms=1000, limit=5, most_in_chat=5
-                )
+                lambda each: turns.claim_due(each, owner=owner, now=it.clock.now(), lease_ms=1000, limit=5, places=10)
             )
 
         (first,) = await claim("a")
@@ -116,9 +114,7 @@ async def test_what_a_lost_holder_decides_is_not_kept(tmp_path: Path) -> None:
         await started.wait()
         it.clock.advance(60_000)
         stolen = await it.transactions.run(
-            lambda each: turns.claim_due(
-                each, owner="other", now=it.clock.now(), lease_ms=30_000, limit=1, most_in_chat=5
-            )
+            lambda each: turns.claim_due(each, owner="other", now=it.clock.now(), lease_ms=30_000, limit=1, places=10)
         )
         assert len(stolen) == 1
         await it.wake()
@@ -220,6 +216,21 @@ async def test_out_of_time_is_said_at_once(tmp_path: Path) -> None:
         assert "时限" in (await it.told())[0]
 
 
+async def test_learning_who_reads_the_chat_is_not_the_turns_time(tmp_path: Path) -> None:
+    """Nothing is said there while that is not known, however long it takes."""
+    async with world(tmp_path, policy=policy(turn_timeout_ms=1_000)) as it, it.running():
+        facts = it.reader.chat
+
+        async def chat(*asked: object) -> object:
+            await asyncio.sleep(1.2)
+            return await facts(*asked)
+
+        it.reader.chat = chat
+        await it.accept(message("@_user_1 where is foo?"))
+        await it.until_idle(1)
+        assert await it.told() == ["answer to where is foo?"]
+
+
 async def test_a_time_limit_of_the_runtimes_own_is_a_failure_like_others(tmp_path: Path) -> None:
     async with world(tmp_path) as it, it.running():
 
@@ -237,7 +248,7 @@ async def test_a_turn_that_kills_its_holder_again_and_again_is_given_up(tmp_path
         await it.accept(message())
         for _ in range(6):
             await it.transactions.run(
-                lambda each: turns.claim_due(each, owner="a", now=it.clock.now(), lease_ms=1, limit=1, most_in_chat=5)
+                lambda each: turns.claim_due(each, owner="a", now=it.clock.now(), lease_ms=1, limit=1, places=10)
             )
             await it.transactions.run(lambda each: turns.release_all(each, it.clock.now()))
         async with it.running():
@@ -341,9 +352,40 @@ async def test_one_chat_takes_no_more_than_its_share(tmp_path: Path) -> None:
         await it.accept(message(chat_id=ChatId("oc_other")))
 
         def claim(connection: Connection) -> list[str]:
-            found = turns.claim_due(connection, owner="a", now=it.clock.now(), lease_ms=30_000, limit=8, most_in_chat=4)
+            found = turns.claim_due(connection, owner="a", now=it.clock.now(), lease_ms=30_000, limit=8, places=8)
             return [turns.chat_of(turn.conversation_id) for turn in found]
 
         first = await it.transactions.run(claim)
         assert sorted(Counter(first).values()) == [1, 4]
         assert await it.transactions.run(claim) == []  # the one chat has its share, the other nothing more
+
+
+def claimed(it: World, connection: Connection, *apps: AppName) -> list[turns.ClaimedTurn]:
+    """Claimed by a gateway with eight places."""
+    now = it.clock.now()
+    return list(turns.claim_due(connection, owner="a", now=now, lease_ms=30_000, limit=8, places=8, apps=apps))
+
+
+async def test_one_app_takes_no_more_than_its_share(tmp_path: Path) -> None:
+    """Ten chats of one app are due before another app's question."""
+    async with world(tmp_path) as it:
+        for number in range(10):
+            await it.accept(message(chat_id=ChatId(f"oc_{number}")))
+        await it.accept(private(app=OTHER_APP))
+        first = await it.transactions.run(lambda each: claimed(it, each, APP, OTHER_APP))
+        rows = {row["request_id"]: row["app"] for row in await it.rows(tables.requests)}
+        assert Counter(rows[turn.request_id] for turn in first) == {APP: 6, OTHER_APP: 1}
+
+
+async def test_what_was_claimed_before_takes_no_more_than_its_share(tmp_path: Path) -> None:
+    """Turns that wait are due again before a new question is."""
+    async with world(tmp_path) as it:
+        for number in range(9):
+            await it.accept(message(chat_id=ChatId(f"oc_{number}")))
+        for _ in range(2):
+            for turn in await it.transactions.run(lambda each: claimed(it, each, APP)):
+                await it.transactions.run(lambda each, turn=turn: turns.give_back(each, turn, it.clock.now()))
+        it.clock.advance(1)
+        await it.accept(message(chat_id=ChatId("oc_new")))
+        again = [turn.fence > 1 for turn in await it.transactions.run(lambda each: claimed(it, each, APP))]
+        assert sorted(again) == [False] + [True] * 6

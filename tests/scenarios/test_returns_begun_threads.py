@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from returns.ledger.tables import parts
-from returns.ports import NotPermitted, Refusal, Refused, Unknown, Unreachable
+from returns.ledger.outbox import ReturnKind
+from returns.ledger.tables import parts, return_routes
+from returns.ports import NotPermitted, Refusal, Refused, Route, Unknown, Unreachable
 from returns.service import reconcile
 from tests.support.operators import Desk, desk
-from tests.support.returns import Sent, route, text
+from tests.support.returns import FakeProvider, Sent, route, text
 
 FAR = 2**60
 HOUR_MS = 3_600_000
@@ -307,3 +308,39 @@ async def test_an_equal_message_before_the_window_hides_no_thread(tmp_path: Path
         await home.until(lambda: len(home.provider.sends) == 3)
         home.provider.messages[-1].thread_id = "omt_1"
         assert (await home.settle(request)).status == "delivered"
+
+
+class HidesThePast(FakeProvider):
+    """What lies before a moment cannot be listed in a chat."""
+
+    earliest: int
+
+    async def list_window(self, at: Route, since: int, cursor: str | None) -> object:
+        if at.thread_id is None and since < self.earliest:
+            return Unreachable()
+        return await super().list_window(at, since, cursor)
+
+
+async def test_another_answer_in_the_thread_does_not_stand_for_what_could_not_be_read(tmp_path: Path) -> None:
+    """The attempt was noted by a clock that was ahead; the message stands where the history cannot be read for now."""
+    async with desk(tmp_path, give_up_after_ms=24 * HOUR_MS) as home:
+        question = asked(home)
+        request, message = await lost_into(home, "")
+        message.thread_id, message.hidden_until = None, home.clock.now() + 1_000
+        message.sent_at -= HOUR_MS
+        question.sent_at -= HOUR_MS + 60_000
+        await home.transactions.run(lambda c: c.execute(update(return_routes).values(asked_at=question.sent_at)))
+        question.thread_id, question.root = "omt_q", True
+        other = await home.question()
+        await home.put("one", subject=other, to=QUESTION, kind=ReturnKind.NOTICE)
+        await home.until(lambda: len(home.provider.messages) == 3, step_ms=1)
+        home.provider.messages[-1].thread_id = "omt_q"
+        home.provider.__class__ = HidesThePast
+        home.provider.earliest = message.sent_at + HOUR_MS // 2
+        for _ in range(40):
+            await home.quiet()
+            home.clock.move(1_000)
+        row = await home.answer(request)
+        assert (row.status, row.error) == ("verification_required", "provider_verification_unavailable")
+        home.provider.__class__ = FakeProvider
+        assert await stands(home, request) == ("delivered", None, "reconciled")

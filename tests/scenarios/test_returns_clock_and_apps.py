@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,24 @@ async def test_an_app_whose_calls_hang_leaves_the_next_place_to_another_one(tmp_
             assert home.provider.began[PLACES] == "zzz"
             for hanging in home.provider.hanging:
                 hanging.set()
+
+
+async def test_a_gateway_with_a_shorter_lease_leaves_anothers_send_alone(tmp_path: Path) -> None:
+    """It is started while the other one waits for the provider's answer."""
+    async with house(tmp_path) as home:
+        answered = home.provider.gates["oc_1"] = asyncio.Event()
+        subject = await home.put("words")
+        async with running(home):
+            await home.until(lambda: home.provider.blocked == 1, step_ms=1)
+            first = home.pump
+            home.policy = replace(home.policy, lease_ms=1_000, retry_max_ms=1_000, settle_ms=1_000)
+            async with running(home, home.new_pump("two")):
+                await home.quiet()
+                home.clock.move(100)
+                await home.quiet()
+                assert await home.status(subject) == "sending"
+                answered.set()
+                await home.until(lambda: not first._sending, step_ms=1)
+                row = await home.settle(subject, step_ms=100)
+        assert (row.status, row.verification, len(home.provider.sends)) == ("delivered", "direct", 1)
+        assert "unknown" not in [fact for fact, _ in await home.facts(subject)]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from manager.decisions.operators import Found
-from returns.ports import Unknown
+from returns.ports import Missing, Unknown
 from tests.support.operators import Desk, desk
-from tests.support.returns import Sent, route
+from tests.support.returns import FakeProvider, Sent, route, running
 
 SAME = route(thread="omt_1")
 UNPROVED = "explicit_unverified"
@@ -68,3 +68,30 @@ async def test_two_guesses_do_not_wait_for_each_other(tmp_path: Path) -> None:
             await home.act(request, Found(message.message_id))
         for request in requests:
             assert (await home.settle(request)).status == "delivered"
+
+
+class Hides(FakeProvider):
+    """Its messages cannot be read yet."""
+
+    async def read(self, app: object, at: object) -> object:
+        return Missing()
+
+
+async def test_what_could_not_be_proved_is_read_again_when_lark_confirms_it(tmp_path: Path) -> None:
+    """An operator names the message of a send that stands still, before it can be read; then the send goes on."""
+    async with desk(tmp_path) as home:
+        request, message, answered = await under_way(home)
+        message.hidden_until = 2**60
+        first = home.pump
+        async with running(home, home.new_pump("two")):
+            assert (await home.settle(request)).error == "no_match_found"
+            home.provider.__class__ = Hides
+            await home.act(request, Found(message.message_id))
+            assert (await home.settle(request)).error == "provider_message_missing"
+            home.provider.__class__ = FakeProvider
+            answered.set()
+            await home.until(lambda: not first._sending, step_ms=1)
+            row = await home.settle(request)
+        assert (row.status, row.verification) == ("delivered", "direct")
+        located = [detail["source"] for fact, detail in await home.facts(request) if fact == "located"]
+        assert located == ["operator", "direct"]

@@ -201,7 +201,7 @@ async def _recalled(scene: Scene) -> None:
 
 def _claimed(scene: Scene, connection: Connection) -> None:
     now = scene.world.clock.now()
-    held = turns.claim_due(connection, owner="one", now=now, lease_ms=30_000, limit=4, most_in_chat=2)
+    held = turns.claim_due(connection, owner="one", now=now, lease_ms=30_000, limit=4, places=4)
     assert held
     assert turns.renew(connection, held[0].turn_id, held[0].fence, Millis(now + 30_000))
     turns.lost(connection, [(each.turn_id, each.fence) for each in held])
@@ -218,7 +218,7 @@ def _left(scene: Scene, connection: Connection) -> None:
     asked = Asked(SEND, 8, {}, 8, elsewhere=elsewhere)
     front(connection, asked, now)
     receipts.wanted(connection, now, 64, elsewhere)
-    turns.claim_due(connection, owner="one", now=now, lease_ms=30_000, limit=4, most_in_chat=2, elsewhere=elsewhere)
+    turns.claim_due(connection, owner="one", now=now, lease_ms=30_000, limit=4, places=4, elsewhere=elsewhere)
     turns.left_due(connection, now, elsewhere)
 
 
@@ -265,7 +265,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ("beside another gateway's app", queued, lambda scene: scene.run(partial(_left, scene))),
     ("turns: release all", queued, lambda scene: scene.run(lambda c: turns.release_all(c, scene.world.clock.now()))),
     ("parts: release all", sent, lambda scene: scene.run(lambda c: leases.release_all(c, scene.home.clock.now()))),
-    looks("held events", lambda c: events.held(c, 0, 100)),
+    looks("held events", lambda c: events.held(c, APP, 0, 100)),
     looks("the directory", peers.everyone),
     looks("what a peer holds", lambda c: peers.open_requests(c, PeerId(PEER))),
     looks("one request of a peer", lambda c: holdings.one(c, RequestId("r_h1000000002"), PeerId(PEER))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -128,6 +128,34 @@ async def ended(reader: asyncio.StreamReader) -> None:
     """Wait until the server has closed; a reset is an end too."""
     with suppress(ConnectionResetError):
         assert await reader.read() == b""
+
+
+async def until(what: Callable[[], object]) -> None:
+    while True:
+        if what():
+            return
+        await asyncio.sleep(0.005)
+
+
+async def test_a_caller_that_goes_away_is_no_failure_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    begun = asyncio.Event()
+
+    async def late(request: web.Request) -> web.StreamResponse:
+        begun.set()
+        await until(lambda: request.transport is None)
+        return await echo(request)
+
+    def told() -> list[str]:
+        return [record.levelname for record in caplog.records if record.name == "gateway.http.protocol"]
+
+    async with serving(web.post("/late", late)) as server:
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"POST /late HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n")
+        await begun.wait()
+        writer.transport.abort()
+        await until(told)
+    assert told() == ["INFO"]
 
 
 @pytest.mark.parametrize(("query", "expected"), [("", 20), ("?limit=1", 1), ("?limit=100", 100), ("?limit=007", 7)])

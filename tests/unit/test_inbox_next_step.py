@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -21,6 +22,12 @@ EVERY = [
     for values in itertools.product(
         Assignment, Assessment, Work, [None, *State], [None, *Error], [None, *TurnState], [None, *NOTICES]
     )
+]
+EVERY += [
+    replace(situation, waits=cause)
+    for situation in EVERY
+    for cause in ("chat_unknown", "app_not_configured")
+    if situation.turn is TurnState.QUEUED and situation.delivery is None
 ]
 
 
@@ -72,6 +79,10 @@ def open_at(assignment: Assignment, assessment: Assessment, turn: TurnState | No
     return next_step(Situation(assignment, assessment, Work.OPEN, None, None, turn))
 
 
+def waiting(cause: str, turn: TurnState = TurnState.QUEUED) -> Next:
+    return next_step(Situation(Assignment.UNASSIGNED, Assessment.PENDING, Work.OPEN, None, None, turn, waits=cause))
+
+
 def told(state: State, error: Error | None = None) -> Next:
     return next_step(Situation(Assignment.UNASSIGNED, Assessment.PENDING, Work.RESOLVED, state, error, TurnState.DONE))
 
@@ -80,6 +91,10 @@ def told(state: State, error: Error | None = None) -> Next:
     ("found", "expected"),
     [
         (open_at(Assignment.UNASSIGNED, Assessment.PENDING, TurnState.QUEUED), Next.TURN),
+        (waiting("chat_unknown"), Next.CHAT_UNKNOWN),
+        (waiting("app_not_configured"), Next.NO_APP),
+        (waiting("a word of later"), Next.TURN),
+        (waiting("chat_unknown", TurnState.RUNNING), Next.INVESTIGATING),
         (open_at(Assignment.UNASSIGNED, Assessment.PENDING, TurnState.RUNNING), Next.INVESTIGATING),
         (open_at(Assignment.UNASSIGNED, Assessment.PENDING), Next.ASKER),
         (open_at(Assignment.UNASSIGNED, Assessment.PENDING, TurnState.FAILED), Next.BROKEN),

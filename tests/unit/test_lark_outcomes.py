@@ -257,7 +257,10 @@ def test_reading_without_a_token() -> None:
 @pytest.mark.parametrize(
     ("exchange", "again"),
     [
-        (NoAnswer(aiohttp.SocketTimeoutError), True),
+        (NoAnswer(aiohttp.SocketTimeoutError), False),
+        (NoAnswer(aiohttp.ConnectionTimeoutError, left=False), False),
+        (NoAnswer(TimeoutError), False),
+        (NoAnswer(aiohttp.ServerDisconnectedError), True),
         (NoAnswer(aiohttp.ClientConnectorError, left=False), True),
         (NoAnswer(aiohttp.NonHttpUrlClientError, left=False), False),
         (NoToken(Refused(Refusal.OFFLINE)), False),
