@@ -40,6 +40,7 @@ PLAIN: Final = frozenset(
         "searched",
         "shared_words",
         "signal",
+        "standing",
         "superseded",
         "unavailable",
         "until",

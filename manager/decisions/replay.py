@@ -20,6 +20,9 @@ Detail: TypeAlias = Mapping[str, object]
 OPENING: Final = ("received", "corrected", "reopened")
 """The facts that open a revision."""
 
+STANDS_AGAIN: Final = "earlier_answer_stands"
+"""The fact that a revision was taken back and the answer of an earlier one is what the request shows."""
+
 WORK: Final = {work.value: work for work in (Work.RESOLVED, Work.DECLINED, Work.CANCELLED)}
 """The facts that end the work are called as the state that they lead to."""
 
@@ -58,7 +61,8 @@ class Replayed:
     """What the facts say."""
 
     revisions: dict[tuple[str, int], RevisionSeen] = field(default_factory=dict[tuple[str, int], RevisionSeen])
-    newest: dict[str, int] = field(default_factory=dict[str, int])
+    standing: dict[str, int] = field(default_factory=dict[str, int])
+    """The revision that each request shows: the newest, or an earlier one whose answer stands again."""
 
     def take(self, fact: Recorded) -> None:
         """Take the next fact. Raises ``BrokenHistory``."""
@@ -67,12 +71,21 @@ class Replayed:
             if key in self.revisions:
                 raise BrokenHistory(f"revision {fact.revision} of {fact.request} was opened twice")
             self.revisions[key] = RevisionSeen(created_at=fact.at)
-            self.newest[fact.request] = max(fact.revision, self.newest.get(fact.request, 0))
+            self.standing[fact.request] = fact.revision
+            return
+        if fact.fact == STANDS_AGAIN:
+            self._stand_again(fact)
             return
         seen = self.revisions.get(key)
         after = None if seen is None else _moved(seen, fact)
         if after is not None:
             self.revisions[key] = after
+
+    def _stand_again(self, fact: Recorded) -> None:
+        standing = fact.detail.get("standing")
+        if not isinstance(standing, int) or (fact.request, standing) not in self.revisions:
+            raise BrokenHistory(f"revision {standing} of {fact.request} stands again and was never opened")
+        self.standing[fact.request] = standing
 
 
 def fold(facts: Iterable[Recorded]) -> Replayed:

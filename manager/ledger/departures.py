@@ -10,6 +10,7 @@ from manager.decisions.work import Work
 from manager.ids import PeerId, RequestId
 from manager.ledger import requests
 from manager.ledger.requests import Cancellation
+from manager.ledger.revisions import load
 from manager.ledger.tables import requests as request_rows
 from manager.ledger.tables import revisions
 from returns.ids import Millis
@@ -35,4 +36,16 @@ def cancel_held(connection: Connection, peer_id: PeerId, now: Millis) -> int:
         view = requests.current(connection, request_id)
         if outcome is Cancellation.REQUESTED and view is not None:
             requests.acknowledge_cancel(connection, view.newest, now, by="removal")
+    _let_go(connection, peer_id, now)
     return len(held)
+
+
+def _let_go(connection: Connection, peer_id: PeerId, now: Millis) -> None:
+    """What the peer was asked to stop because another revision stands: nobody is left to say that it did."""
+    asked = (revisions.c.receiver == peer_id, revisions.c.work == Work.OPEN.value)
+    rows = connection.execute(select(revisions.c.request_id, revisions.c.revision).where(*asked)).all()
+    for row in rows:
+        requests.current(connection, row.request_id, lock=True)
+        view = load(connection, row.request_id, row.revision, lock=True)
+        if view is not None and view.work is Work.OPEN:
+            requests.acknowledge_cancel(connection, view, now, by="removal")

@@ -220,7 +220,7 @@ def set_presence(
 
 
 def open_requests(connection: Connection, peer_id: PeerId) -> int:
-    """How many requests the peer holds whose newest revision is open."""
+    """How many requests the peer holds whose revision that stands is open."""
     query = (
         select(func.count())
         .select_from(revisions.join(requests, requests.c.request_id == revisions.c.request_id))

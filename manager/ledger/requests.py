@@ -1,7 +1,8 @@
 """Requests: an identity with monotonic revisions, and the route that each question came along.
 
-A request shows its newest revision. Opening a revision ends the older ones; what nobody was told yet of them is
-superseded.
+A request shows the revision that stands: the newest, or, where a correction was taken back whose question had its
+answer before, that one again. Opening a revision ends the one that stood; what nobody was told yet of the older ones is
+superseded. A number is never given twice.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from manager.decisions.brief import Brief, MessageKind
 from manager.decisions.decision import Audience
@@ -31,6 +32,7 @@ from manager.ledger.facts import record
 from manager.ledger.revisions import RevisionView
 from manager.ledger.routes import QuestionRoute, keep_route, request_of_message, route_of
 from manager.ledger.tables import question_routes, requests
+from manager.ledger.tables import revisions as revision_rows
 from returns.ids import AppName, Millis, SubjectId
 from returns.ledger.outbox import supersede_unattempted
 from returns.ledger.prepared import Prepared
@@ -49,10 +51,12 @@ __all__ = [
     "current",
     "note_answered",
     "note_recalled",
+    "number_of_next",
     "open_revision",
     "reopen",
     "request_of_message",
     "route_of",
+    "stand_again",
     "was_refused",
 ]
 
@@ -69,6 +73,11 @@ _ANSWERED: Final = Prepared(
     .where(requests.c.request_id == bindparam("request"), requests.c.revision == bindparam("of_revision"))
     .values(unanswered=None)
 )
+_HIGHEST: Final = Prepared(
+    select(func.max(revision_rows.c.revision).label("highest")).where(
+        revision_rows.c.request_id == bindparam("request")
+    )
+)
 
 OF_A_PEER: Final = 2
 """``requests.unanswered`` of a request that a peer made: it is read, and never told."""
@@ -76,7 +85,7 @@ OF_A_PEER: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class RequestView:
-    """A request with its newest revision."""
+    """A request with the revision that stands."""
 
     request_id: RequestId
     seq: int
@@ -96,6 +105,7 @@ class RequestView:
     from_peer: PeerId | None
     depth: int
     newest: RevisionView
+    """The one that stands; see the module."""
 
 
 def create_request(
@@ -214,7 +224,7 @@ def _next_revision(
     view = current(connection, request_id, lock=True)
     if view is None:
         raise LookupError("There is no such request.")
-    revision = view.revision + 1
+    revision = number_of_next(connection, request_id)
     if view.newest.work is Work.OPEN:
         end(connection, view.newest, now, by=why.by, reason=f"revision {revision}")
     revisions.add(connection, request_id, revision, question, brief, now)
@@ -227,13 +237,24 @@ def _next_revision(
     return revision
 
 
+def number_of_next(connection: Connection, request_id: RequestId) -> int:
+    """The number that the next revision of a request gets, whichever one stands."""
+    return cast("int", _HIGHEST.only(connection, {"request": request_id})["highest"]) + 1
+
+
+def stand_again(connection: Connection, request_id: RequestId, standing: int) -> None:
+    """Let an earlier revision, which has its answer, be the one that the request shows."""
+    back = {"revision": standing, "unanswered": None}
+    connection.execute(update(requests).where(requests.c.request_id == request_id).values(**back))
+
+
 def note_answered(connection: Connection, request_id: RequestId, revision: int) -> None:
-    """The revision has its answer: if it is the newest, the request is not listed as one without."""
+    """The revision has its answer: if it is the one that stands, the request is not listed as one without."""
     _ANSWERED.run(connection, {"request": request_id, "of_revision": revision})
 
 
 def current(connection: Connection, request_id: RequestId, *, lock: bool = False) -> RequestView | None:
-    """The request with its newest revision, or None; ``lock`` keeps other writers out."""
+    """The request with the revision that stands, or None; ``lock`` keeps other writers out."""
     get = (_LOCKED if lock else _CURRENT).first(connection, {"request": request_id})
     if get is None:
         return None
@@ -262,7 +283,7 @@ def current(connection: Connection, request_id: RequestId, *, lock: bool = False
 def note_recalled(
     connection: Connection, request_id: RequestId, revision: int, now: Millis, *, say_nothing: bool
 ) -> bool:
-    """Note that the question of a revision was taken back; whether that ended the work of the newest revision.
+    """Note that the question of a revision was taken back; whether that ended the work of the one that stands.
 
     With ``say_nothing`` (``returns.recalled_question``) an answer that was never attempted is superseded and the work
     is cancelled: at once where nobody has it, else by asking the peer that has it. The second time does nothing.
@@ -303,7 +324,7 @@ def _end_recalled(connection: Connection, view: RevisionView, now: Millis, *, ne
 
 
 def cancel(connection: Connection, request_id: RequestId, now: Millis, *, by: str, reason: str) -> Cancellation:
-    """End what is open of the newest revision. Raises ``LookupError`` if there is no such request."""
+    """End what is open of the revision that stands. Raises ``LookupError`` if there is no such request."""
     view = current(connection, request_id, lock=True)
     if view is None:
         raise LookupError("There is no such request.")

@@ -146,6 +146,30 @@ def standing(connection: Connection, request_id: RequestId, before: int) -> int 
     return next((row.revision for row in rows if row.revision < before and row.message_id not in gone), None)
 
 
+def added_to(connection: Connection, request_id: RequestId, revision: int) -> int | None:
+    """The revision whose question the one of ``revision`` adds to: the newest earlier one of another message.
+
+    None where it stands alone. What was taken back by the time that ``revision`` was opened is added to by nobody.
+    """
+    opened = and_(
+        revisions.c.request_id == question_routes.c.request_id, revisions.c.revision == question_routes.c.revision
+    )
+    rows = connection.execute(
+        select(
+            question_routes.c.revision,
+            question_routes.c.message_id,
+            question_routes.c.recalled_at,
+            revisions.c.created_at,
+        )
+        .join(revisions, opened)
+        .where(question_routes.c.request_id == request_id, question_routes.c.revision <= revision)
+        .order_by(question_routes.c.revision.desc())
+    ).all()
+    own = rows[0]
+    gone = {row.message_id for row in rows if row.recalled_at is not None and row.recalled_at <= own.created_at}
+    return next((row.revision for row in rows if row.message_id not in {own.message_id, *gone}), None)
+
+
 def way_back(connection: Connection, request_id: RequestId, revision: int) -> WayBack | None:
     """The state of a revision's route, by keys alone; None where the revision came along none."""
     row = _WAY_BACK.first(connection, {"request": request_id, "revision": revision})

@@ -1,7 +1,7 @@
 """The tables of the steward's mind. No other room reads or writes them, but the inbox reads.
 
 Moments are milliseconds since 1970. Provider ids, message texts and event bodies are private and stand in tables of
-their own (marked so). The four axes belong to a revision; a request shows its newest.
+their own (marked so). The four axes belong to a revision; a request shows the one that stands.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ requests = Table(
     Column("app", String(60), nullable=False),
     Column("private", Boolean, nullable=False),
     Column("audience", String(10), nullable=False),  # who may be told; private is for owners in private chats
-    Column("revision", Integer, nullable=False),  # the newest
+    Column("revision", Integer, nullable=False),  # the one that stands: see ledger.requests
     Column("asked_at", BigInteger, nullable=False),
     Column("language", String(2), nullable=False),  # zh | en
     Column("late", Boolean, nullable=False, default=False),
@@ -101,7 +101,7 @@ requests = Table(
     Column("from_peer", String(40)),  # the peer who delegated; NULL: the steward
     Column("depth", Integer, nullable=False, default=0),
     Column("texts", Integer, default=1),  # 1 while its texts are kept, else NULL
-    Column("unanswered", Integer, default=1),  # until the newest revision has an answer: 1, of a peer's request 2
+    Column("unanswered", Integer, default=1),  # until the one that stands has an answer: 1, of a peer's request 2
     Index("requests_by_conversation", "conversation_id", "seq"),
     Index("requests_by_parent", "parent_id", "seq"),
     Index("requests_with_texts", "texts", "seq"),

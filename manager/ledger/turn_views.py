@@ -44,7 +44,7 @@ class TurnView:
     chat: Chat
     converse: Converse
     newest: int
-    """The newest revision of the request; another one is replaced."""
+    """The revision of the request that stands; another one is replaced."""
     recalled: bool
     late: bool
     history: tuple[Said, ...]

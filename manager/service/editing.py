@@ -9,9 +9,7 @@ from sqlalchemy import Connection
 from manager.decisions.brief import BriefMessage, MessageKind
 from manager.decisions.moments import iso
 from manager.decisions.questions import corrected_question, edited_question
-from manager.ids import RequestId
-from manager.ledger import messages, requests, revisions, turns
-from manager.ledger.requests import QuestionRoute
+from manager.ledger import messages, requests, revisions, routes, turns
 from manager.ledger.turn_views import TurnView
 from manager.ledger.turns import ClaimedTurn
 from manager.ports import ChatMessage
@@ -34,8 +32,12 @@ def take_edit(
         return None
     text = edited_question(seen.text, view.chat.bot_name)
     before = revisions.body(connection, turn.request_id, turn.revision)
-    unedited = _question_before(connection, turn.request_id, turn.revision, view.route)
-    question = text if unedited is None else corrected_question(unedited, text)
+    unedited = routes.added_to(connection, turn.request_id, turn.revision)
+    question = (
+        text
+        if unedited is None
+        else corrected_question(revisions.body(connection, turn.request_id, unedited).question, text)
+    )
     at = seen.edited_at or now
     correction = BriefMessage(iso(at), messages.ASKER, text, MessageKind.CORRECTION)
     revision = requests.open_revision(
@@ -53,12 +55,3 @@ def take_edit(
     )
     taken = turns.take_up_revision(connection, turn.turn_id, turn.fence, revision)
     return replace(turn, revision=revision) if taken else None
-
-
-def _question_before(connection: Connection, request: RequestId, revision: int, route: QuestionRoute) -> str | None:
-    """The question as it stood before this message spoke of it; None when the message is the first one."""
-    for earlier in range(revision - 1, 0, -1):
-        other = requests.route_of(connection, request, earlier)
-        if other is not None and other.message_id != route.message_id:
-            return revisions.body(connection, request, earlier).question
-    return None

@@ -5,13 +5,16 @@ told its answer opens the earlier question again, as the next revision, with the
 
 - recalled before its turn, or while that runs: the turn is cancelled and the earlier question's is queued anew;
 - recalled once its answer was attempted: the request has its answer, and nothing more is owed;
-- the earlier question was answered already, and a send of that answer was attempted: that answer stays what it is and
-  nothing more is owed. All axes belong to a revision, so the item shows the correction, cancelled and without an
-  answer, and its timeline says which answer stands;
+- the earlier question was answered already, and a send of that answer was attempted: the request goes back to that
+  revision, so that the item shows its work and its delivery, proved or not, and an operator acts upon that answer as
+  before the correction. The recalled revision keeps its number; the next one gets the number behind it;
+- that answer was being sent anew by an operator, and the correction replaced this before it was attempted: nothing of
+  it would be told any more, so the earlier question is opened again, too;
 - an operator or the policy ended the earlier question: it stays ended.
 
 A first question that is taken back while a correction of it stands changes nothing of the correction, which keeps the
-words that it was received with; if both are taken back, nothing is left to answer.
+words that it was received with; if both are taken back, nothing is left to answer. An answer of the first one that was
+told, or may have been, is what the item shows then, in whichever order they went.
 """
 
 from __future__ import annotations
@@ -20,11 +23,13 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
+from manager.decisions.replay import STANDS_AGAIN
 from manager.ids import RequestId, TurnId
 from manager.ledger import requests, revisions, routes, turns
 from manager.ledger.facts import record
 from returns.ids import AppName, MessageId, Millis, SubjectId
-from returns.ledger.untold import was_begun
+from returns.ledger import answers
+from returns.ledger.untold import is_untold, was_begun
 
 
 def take_back(
@@ -67,12 +72,32 @@ def _let_stand(
     """Let the question stand that the recalled one spoke of, where there is one."""
     standing = routes.standing(connection, request, recalled)
     if standing is None:
+        told = _told_before(connection, request, recalled)
+        if told is not None:
+            _go_back(connection, request, recalled, told, now)
         return
-    if was_begun(connection, SubjectId(request), standing):
-        record(connection, request, recalled, now, "earlier_answer_stands", {"standing": standing})
+    if was_begun(connection, SubjectId(request), standing) and _go_back(connection, request, recalled, standing, now):
         return
     ended_by_another = requests.was_refused(connection, request, standing)
     if ended_by_another or revisions.body(connection, request, standing).pruned:
         return
-    if turns.queue_again(connection, request, standing, recalled + 1, TurnId(new_id("u")), now):
+    number = requests.number_of_next(connection, request)
+    if turns.queue_again(connection, request, standing, number, TurnId(new_id("u")), now):
         requests.reopen(connection, request, standing, now)
+
+
+def _told_before(connection: Connection, request: RequestId, recalled: int) -> int | None:
+    """The newest earlier revision of whose answer something was told, or may have been."""
+    subject = SubjectId(request)
+    earlier = range(recalled - 1, 0, -1)
+    begun = (revision for revision in earlier if was_begun(connection, subject, revision))
+    return next((revision for revision in begun if not is_untold(connection, subject, revision)), None)
+
+
+def _go_back(connection: Connection, request: RequestId, recalled: int, standing: int, now: Millis) -> bool:
+    """Let the request show an earlier revision whose answer was begun; False where the rest of that was replaced."""
+    if not answers.stand_again(connection, SubjectId(request), standing, now):
+        return False
+    requests.stand_again(connection, request, standing)
+    record(connection, request, recalled, now, STANDS_AGAIN, {"standing": standing})
+    return True

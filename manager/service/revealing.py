@@ -14,7 +14,7 @@ from returns.ledger.private_view import PartSeen, parts_seen
 
 
 def reveal(connection: Connection, view: RequestView) -> Mapping[str, object]:
-    """The private things of the newest revision, as JSON."""
+    """The private things of the revision that stands, as JSON."""
     route = requests.route_of(connection, view.request_id, view.revision)
     body = revisions.body(connection, view.request_id, view.revision)
     return {

@@ -19,6 +19,9 @@ Detail: TypeAlias = Mapping[str, object]
 QUEUED: Final = "return_queued"
 """The fact that a return was committed."""
 
+STANDS_AGAIN: Final = "answer_stands_again"
+"""The fact that an earlier answer is the subject's again."""
+
 ANSWER: Final = "answer"
 
 
@@ -84,6 +87,8 @@ class Replayed:
         """Take the next fact. Raises ``BrokenHistory``."""
         if fact.fact == QUEUED:
             self._open(fact)
+        elif fact.fact == STANDS_AGAIN:
+            self.latest[fact.subject] = fact.return_id
         elif fact.position is not None and "event" in fact.detail:
             self._move(fact, fact.position)
 

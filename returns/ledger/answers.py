@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from returns.decisions.answering import Standing, Summary, of_answer, summarise
 from returns.delivery import Error, State, Verification
 from returns.ids import Millis, ReturnId, SubjectId
+from returns.ledger.facts import Fact, record
 from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import answers, parts, returns
 
@@ -31,6 +32,16 @@ _SUMMARY = (
 _COLUMNS = ("return_id", "revision", *_SUMMARY)
 _LATEST: Final = Prepared(
     select(answers.c.return_id, answers.c.revision).where(answers.c.subject_id == bindparam("subject"))
+)
+_LAST_OF: Final = Prepared(
+    select(returns.c.return_id)
+    .where(
+        returns.c.subject_id == bindparam("subject"),
+        returns.c.revision == bindparam("revision"),
+        returns.c.kind == "answer",
+    )
+    .order_by(returns.c.seq.desc())
+    .limit(1)
 )
 _OPEN: Final = Prepared(insert(answers), ("subject_id", "place", *_COLUMNS))
 _REPLACE: Final = Prepared(update(answers).where(answers.c.subject_id == bindparam("subject")), _COLUMNS)
@@ -74,6 +85,25 @@ def open_answer(
         _OPEN.run(connection, {"subject_id": subject, "place": place, **values})
     else:
         _REPLACE.run(connection, {"subject": subject, **values})
+
+
+def stand_again(connection: Connection, subject: SubjectId, revision: int, now: Millis) -> bool:
+    """Make the last answer to an earlier revision the subject's answer again; False where all of it was superseded.
+
+    False, too, where there is no such answer.
+    """
+    last = _LAST_OF.first(connection, {"subject": subject, "revision": revision})
+    if last is None:
+        return False
+    return_id = ReturnId(cast("str", last["return_id"]))
+    summary = _summary(connection, return_id)
+    if summary.status is State.SUPERSEDED:
+        return False
+    if _LATEST.only(connection, {"subject": subject})["return_id"] != return_id:
+        values = {"return_id": return_id, "revision": revision, **_columns(summary, now)}
+        _REPLACE.run(connection, {"subject": subject, **values})
+        record(connection, subject, return_id, None, now, Fact.STANDS_AGAIN, {"revision": revision})
+    return True
 
 
 def refresh(connection: Connection, subject: SubjectId, return_id: ReturnId, now: Millis) -> None:

@@ -53,6 +53,8 @@ class Fact(Enum):
     """An operator asked for another look."""
     RESENT = "resent"
     """An operator had the rest of an answer sent anew, by a return that replaces this one."""
+    STANDS_AGAIN = "answer_stands_again"
+    """The answer of a later revision was taken back, and this one is the subject's answer again."""
     MOVED = "moved"
     """The part went on, and nothing else was told of it."""
     FAULT = "fault"

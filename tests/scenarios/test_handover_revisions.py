@@ -6,17 +6,22 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, select, update
 
 from manager.decisions.decision import Answer, Decline, Delegate
 from manager.ids import RequestId
-from manager.ledger import grants, requests, revisions
+from manager.ledger import grants, peers, requests, revisions
+from manager.ledger.departures import cancel_held
 from manager.ledger.tables import chats
 from manager.service.authority import StewardAuthority
 from manager.service.recalling import take_back
-from returns.ids import MessageId, SubjectId
-from returns.ports import Verdict
+from returns.decisions.policy import ReturnsPolicy
+from returns.ids import MessageId, Millis, SubjectId
+from returns.ledger import attempts
+from returns.ledger.tables import parts
+from returns.ports import Refusal, Refused, Verdict
 from tests.support.handover import APP, House, house
+from tests.support.returns import FakeAuthority
 
 
 @pytest.fixture
@@ -100,6 +105,47 @@ async def recall(
     return await home.transactions.run(
         lambda c: take_back(c, home.new_id, APP, message, home.clock.now(), say_nothing=say_nothing)
     )
+
+
+async def test_a_recalled_correction_that_a_peer_has_lets_the_answer_stand_at_once(home: House) -> None:
+    """The peer is refused as with any revision that is replaced; where it is gone, its part is over, too."""
+    atlas = await home.peer("atlas")
+    request = await home.handed("atlas")
+    await atlas.accept(request)
+    await atlas.post(request, "result", outcome="resolved", text="first")
+    await home.transactions.run(lambda c: _send(c, home.clock.now()))
+    assert await home.parts(request) == ["undeliverable", "sending"]
+    for number, goes in ((2, False), (3, True)):
+        assert await home.correct(request, "Correction: no") == number
+        await home.decide(request, Delegate("atlas", "no"))
+        await atlas.accept(request, revision=number)
+        await recall(home, request, number)
+        assert ((await home.current(request)).revision, await home.axes(request)) == (
+            1, ("presented", "accepted", "resolved")
+        )  # fmt: skip
+        assert (await atlas.list()).body["items"] == []
+        assert await work_of(home, request, number) == "open"
+        if goes:
+            await home.transactions.run(lambda c: cancel_held(c, peers.by_name(c, "atlas").peer_id, home.clock.now()))
+        else:
+            late = await atlas.post(request, "result", revision=number, outcome="resolved", text="second")
+            assert (late.status, late.code) == (409, "revision_conflict")
+        assert await work_of(home, request, number) == "cancelled"
+    assert (await atlas.post(request, "result", outcome="resolved", text="again")).code == "already_final"
+    assert [words for kind, words in await home.told(request) if kind == "answer"] == ["From atlas:\n\nfirst"]
+
+
+def _send(connection: Connection, now: Millis) -> None:
+    """The notice is refused for good, and the answer is being sent."""
+    notice, answer = connection.execute(select(parts.c.part_id).order_by(parts.c.return_seq)).scalars()
+    policy, authority = ReturnsPolicy(), FakeAuthority()
+    attempt = attempts.begin(connection, notice, "pump", now, policy, authority)
+    attempts.conclude(connection, attempt, Refused(Refusal.CONTENT), now, policy)
+    assert attempts.begin(connection, answer, "pump", now, policy, authority) is not None
+
+
+async def work_of(home: House, request: RequestId, revision: int) -> str:
+    return (await home.transactions.read(lambda c: revisions.only(c, request, revision))).work.value
 
 
 async def test_recalls(home: House) -> None:

@@ -12,13 +12,15 @@ from manager.decisions.decision import Answer, Decision, TurnInput
 from manager.decisions.inbound import MessageReceived
 from manager.ids import RequestId
 from manager.ledger import requests, tables
-from manager.ports import Gone
+from manager.ports import ChatMessage, Gone
 from manager.service.authority import StewardAuthority
 from returns.decisions.policy import ReturnsPolicy
-from returns.ids import PartId, SubjectId
+from returns.ids import Millis, PartId, ReturnId, SubjectId
 from returns.ledger import attempts
+from returns.ledger import operators as deliveries
 from returns.ledger import tables as returned
-from tests.support.turns import World, message, policy, recall, world
+from returns.ledger.parts import load
+from tests.support.turns import NOON, World, message, policy, recall, world
 
 CORRECTED = "where is foo?\nCorrection: bar"
 
@@ -165,7 +167,7 @@ async def test_recalled_after_its_answer_was_sent(tmp_path: Path) -> None:
 
 
 async def test_recalled_when_the_question_had_its_answer(tmp_path: Path) -> None:
-    """That answer stays; the item shows the correction, cancelled, and the timeline says which answer stands."""
+    """That answer stays what it is: the request goes back to it, and the timeline says so."""
     async with world(tmp_path) as it:
         question, correction = asked()
         async with it.running():
@@ -180,6 +182,70 @@ async def test_recalled_when_the_question_had_its_answer(tmp_path: Path) -> None
         assert await revisions(it) == [(1, "resolved"), (2, "cancelled")]
         assert await it.facts("earlier_answer_stands") == [("earlier_answer_stands", {"standing": 1})]
         assert [row["state"] for row in await it.rows(returned.parts)] == ["sending"]
+        (request,) = await it.rows(tables.requests)
+        assert (request["revision"], request["unanswered"], await it.works()) == (1, None, ["resolved"])
+
+
+async def test_a_further_correction_speaks_of_the_question_that_stands(tmp_path: Path) -> None:
+    async with world(tmp_path) as it, it.running():
+        question, correction = asked()
+        await it.accept(question)
+        await it.until_idle(1)
+        await send(it)
+        await it.accept(correction)
+        await it.accept(recall(correction))
+        await it.accept(message("@_user_1 Correction: baz", parent_id=question.message_id))
+        await it.until_idle(3)
+        assert it.runtime.questions[-1] == "where is foo?\nCorrection: baz"
+        assert (await revisions(it))[-1] == (3, "resolved")
+        assert (await it.rows(tables.requests))[0]["revision"] == 3
+
+
+@pytest.mark.parametrize("edits", ["the question", "the next correction"])
+async def test_an_edit_adds_nothing_to_what_was_taken_back(tmp_path: Path, edits: str) -> None:
+    async with world(tmp_path) as it:
+        question, correction = asked()
+        following = message("@_user_1 Correction: baz", parent_id=question.message_id)
+        await it.accept(question)
+        if edits == "the next correction":
+            async with it.running():
+                await it.until_idle(1)
+            await send(it)
+        await it.accept(correction)
+        it.clock.advance(1)
+        await it.accept(recall(correction))
+        if edits == "the next correction":
+            await it.accept(following)
+        edited = following if edits == "the next correction" else question
+        words = "@Steward Correction: qux" if edited is following else "@Steward where is qux?"
+        it.reader.messages[edited.message_id] = ChatMessage(words, "asker", NOON, Millis(NOON + 9_000), "edited")
+        async with it.running():
+            await it.until_idle(3)
+        wanted = "where is foo?\nCorrection: qux" if edited is following else "where is qux?"
+        assert it.runtime.questions[-1] == wanted
+
+
+async def test_recalled_before_the_answer_that_is_sent_anew_went_out(tmp_path: Path) -> None:
+    """The correction replaced it before any attempt, so nothing of it would be told: the question is asked again."""
+    async with world(tmp_path) as it:
+        question, correction = asked()
+        async with it.running():
+            await it.accept(question)
+            await it.until_idle(1)
+        await send(it)
+
+        def send_anew(connection: Connection) -> None:
+            (part_id,) = connection.execute(select(returned.parts.c.part_id)).scalars()
+            part, now = load(connection, part_id), it.clock.now()
+            assert deliveries.send_anew(connection, part, ReturnId("ret_new"), now, who="kim", reason="not there")
+
+        await it.transactions.run(send_anew)
+        await it.accept(correction)
+        await it.accept(recall(correction))
+        async with it.running():
+            await it.until_idle(3)
+        assert await revisions(it) == [(1, "resolved"), (2, "cancelled"), (3, "resolved")]
+        assert [row["state"] for row in await it.rows(returned.parts)] == ["sending", "superseded", "queued"]
 
 
 async def test_the_first_question_recalled_while_the_correction_stands(tmp_path: Path) -> None:

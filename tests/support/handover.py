@@ -209,7 +209,7 @@ class House:
                         BriefMessage("2027-01-15T08:01:00.000Z", "asker", question, MessageKind.CORRECTION),
                     ),
                 ),
-                route=self.route(f"om_{request}_{view.revision + 1}", view.conversation_id),
+                route=self.route(f"om_{request}_{requests.number_of_next(connection, request)}", view.conversation_id),
                 now=self.clock.now(),
             )
 

@@ -74,7 +74,7 @@ def check_requests(connection: Connection) -> None:
         stands["receiver"] = names.get(row.receiver, told["receiver"])
         assert {name: told[name] for name in AXES} == stands, (row.request_id, row.revision)
     assert not folded.revisions
-    assert folded.newest == {row.request_id: row.revision for row in connection.execute(select(requests))}
+    assert folded.standing == {row.request_id: row.revision for row in connection.execute(select(requests))}
 
 
 def return_facts_of(connection: Connection) -> Iterable[replay.Recorded]:
