@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from manager.decisions import handover_sentences as sentences
 from manager.decisions import peer_writes as rules
 from manager.decisions.lineage import Bound, bound
-from manager.decisions.peer_writes import STATUS, Appear, Code, Conclude, HandOn, Refused, Write
+from manager.decisions.peer_writes import STATUS, Appear, Code, HandOn, Refused, Write
 from manager.decisions.routing import visible_to
 from manager.decisions.work import Work
 from manager.ids import PeerId, RequestId
@@ -26,7 +25,8 @@ from manager.ledger.holdings import Held
 from manager.ledger.peers import Peer, PeerState, Presence
 from manager.ledger.requests import RequestView
 from manager.ledger.revisions import RevisionBody, RevisionView
-from manager.service.peer_writes import NOT_YOURS, Body, Late, RevisionWriter
+from manager.service.peer_writes import NOT_YOURS, Body, Late, RevisionWriter, Unrendered
+from manager.service.rendering_desks import RenderingDesks
 from manager.service.telling import Telling
 from returns.decisions.document import Document
 from returns.ids import Millis
@@ -62,7 +62,7 @@ class Reading:
 class PeerInbox:
     """What peers may do."""
 
-    __slots__ = ("_clock", "_new_id", "_telling", "_transactions")
+    __slots__ = ("_clock", "_desks", "_new_id", "_telling", "_transactions")
 
     def __init__(
         self, transactions: Transactions, clock: Clock, new_id: Callable[[str], str], telling: Telling
@@ -71,6 +71,7 @@ class PeerInbox:
         self._clock = clock
         self._new_id = new_id
         self._telling = telling
+        self._desks = RenderingDesks(telling.documents)
 
     async def authenticate(self, token: str) -> Peer | None:
         """The peer whose token this is."""
@@ -103,8 +104,29 @@ class PeerInbox:
         return await self._transactions.read(lambda connection: _read(connection, peer, request_id))
 
     async def write(self, peer: Peer, key: str, digest: str, write: Write) -> Reply:
-        """Carry out a write once: the same key and digest give the first answer, another digest a conflict."""
-        answer = await self._render(peer, write)
+        """Carry out a write once: the same key and digest give the first answer, another digest a conflict.
+
+        A result that will be told is rendered, which may take seconds, only when a transaction found that it would be
+        taken: what is refused or finished is answered at once, and the repetitions that wait for their turn are
+        answered by what the first of them stored.
+        """
+        found = await self._try(peer, key, digest, write, None)
+        if isinstance(found, Reply):
+            return found
+        desk = self._desks.of(peer.peer_id)
+        waited = desk.turn.locked()
+        async with desk.turn:
+            if waited:  # what it waited for may have decided it
+                found = await self._try(peer, key, digest, write, None)
+            while not isinstance(found, Reply):
+                answer = await desk.documents(found)
+                found = await self._try(peer, key, digest, write, answer)
+            return found
+
+    async def _try(
+        self, peer: Peer, key: str, digest: str, write: Write, answer: tuple[Document, ...] | None
+    ) -> Reply | str:
+        """What became of a write; or the Markdown whose ``answer`` it needs, and then nothing is kept."""
 
         def work(connection: Connection) -> Reply:
             now = self._clock.now()
@@ -120,20 +142,13 @@ class PeerInbox:
                     idempotency.settle(connection, peer.peer_id, key, reply.status, reply.body)
                     return reply
 
-        return await self._transactions.run(work)
-
-    async def _render(self, peer: Peer, write: Write) -> tuple[Document, ...]:
-        """The result as it will be told, rendered outside the transaction and outside the event loop."""
-        if not isinstance(write, Conclude):
-            return ()
-        request = await self._transactions.read(lambda connection: requests.current(connection, write.request_id))
-        if request is None or request.from_peer is not None:
-            return ()
-        markdown = f"{sentences.whose(peer.name, request.language)}\n\n{write.text}"
-        return await asyncio.to_thread(self._telling.documents, markdown)
+        try:
+            return await self._transactions.run(work)
+        except Unrendered as unrendered:
+            return unrendered.markdown
 
     def _attempt(
-        self, connection: Connection, peer_id: PeerId, write: Write, answer: tuple[Document, ...], now: Millis
+        self, connection: Connection, peer_id: PeerId, write: Write, answer: tuple[Document, ...] | None, now: Millis
     ) -> Reply:
         try:
             peer = _registered(connection, peer_id, lock=isinstance(write, Appear))

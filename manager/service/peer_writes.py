@@ -42,6 +42,14 @@ Body: TypeAlias = Mapping[str, object]
 NOT_YOURS: Final = "There is no such request of yours."
 
 
+class Unrendered(Exception):
+    """A result is to be told, and nobody rendered it yet: nothing moved. Render ``markdown`` and write it again."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__("This result has to be rendered first.")
+        self.markdown = markdown
+
+
 class Late(Exception):
     """A write came too late: it is refused, and yet a fact that has to be kept."""
 
@@ -59,11 +67,15 @@ class RevisionWriter:
     telling: Telling
     new_id: Callable[[str], str]
     now: Millis
-    answer: tuple[Document, ...]
-    """The rendered text of a result; rendered before the transaction, since that may take long."""
+    answer: tuple[Document, ...] | None = None
+    """The rendered text of a result: rendered outside the transaction, since that may take long."""
 
     def carry_out(self, write: RevisionWrite) -> Body:
-        """Carry a write out; its answer. Raises ``Refused`` (nothing moved) or ``Late`` (refused, but recorded)."""
+        """Carry a write out; its answer.
+
+        Raises ``Refused`` (nothing moved), ``Late`` (refused, but recorded), or ``Unrendered`` where a result would be
+        taken and told, and ``answer`` is not there yet.
+        """
         request = requests.current(self.connection, write.request_id, lock=True)
         held = holdings.one(self.connection, write.request_id, self.peer.peer_id)
         if request is None or held is None or held.view.receiver != self.peer.peer_id:
@@ -181,6 +193,7 @@ class RevisionWriter:
             if refused.code is not Code.ALREADY_FINAL:
                 raise
             self._late(view, write, refused.code, refused.message, keep=not standing.has_result)
+        answer = self._rendered(request, write)
         revisions.write_result(self.connection, view.request_id, view.revision, self._result(write))
         detail: dict[str, str | int | bool | None] = {
             "outcome": write.outcome.value,
@@ -192,9 +205,17 @@ class RevisionWriter:
         if view.work is Work.OPEN:
             event = WorkEvent.RESOLVE if write.outcome is Outcome.RESOLVED else WorkEvent.DECLINE
             self._note(view, revisions.work(self.connection, view, event).value, {"by": self.peer.name})
-        self._tell(request, ReturnKind.ANSWER, self.answer)
+        self._tell(request, ReturnKind.ANSWER, answer)
         self._tell_parent(request, write.outcome.value)
         return self._state(view)
+
+    def _rendered(self, request: RequestView, write: Conclude) -> tuple[Document, ...]:
+        """The result as it will be told; of a peer's request nothing is. Raises ``Unrendered``."""
+        if request.from_peer is not None:
+            return ()
+        if self.answer is None:
+            raise Unrendered(f"{sentences.whose(self.peer.name, request.language)}\n\n{write.text}")
+        return self.answer
 
     def _standing(self, view: RevisionView) -> Standing:
         body = revisions.body(self.connection, view.request_id, view.revision)

@@ -32,9 +32,7 @@ def render(markdown: str, *, measure: Measure, limit_bytes: int) -> tuple[Docume
     renderer = _Renderer(blocks(markdown), measure, limit_bytes)
     parts: list[Document] = []
     while renderer.waiting:
-        part = renderer.take_part()
-        if part:
-            parts.append(part)
+        parts.extend(renderer.take())
     return tuple(parts) or (EMPTY,)
 
 
@@ -50,15 +48,15 @@ class _Renderer:
         self._rows = 1
         self._characters = max(1, limit // 2)
 
-    def take_part(self) -> Document:
-        """The next part; empty if a block had to be taken apart first."""
+    def take(self) -> list[Document]:
+        """The next parts; none if a block had to be taken apart first."""
         while self.waiting and not any(self.waiting[-1].paragraphs):
             self.waiting.pop()
         count = self._how_many()
         if count:
             taken = [self.waiting.pop() for _ in range(count)]
-            return _trimmed(list(chain.from_iterable(block.paragraphs for block in taken)))
-        return self._cut() if self.waiting else ()
+            return [_trimmed(list(chain.from_iterable(block.paragraphs for block in taken)))]
+        return self._cut() if self.waiting else []
 
     def _fits(self, paragraphs: Sequence[Paragraph]) -> bool:
         characters = 0
@@ -84,27 +82,42 @@ class _Renderer:
         self._blocks = max(1, count)
         return count
 
-    def _cut(self) -> Document:
+    def _cut(self) -> list[Document]:
         """The next block is larger than a part: take it apart, or give back what of it fits."""
         block = self.waiting.pop()
-        if block.head and (rows := self._how_many_rows(block)):
-            head = block.paragraphs[: block.head]
-            self.waiting.append(Block((*head, *block.paragraphs[rows:]), block.head))
-            return _trimmed(list(block.paragraphs[:rows]))
+        if block.head and (parts := self._cut_table(block)):
+            return parts
         first, *others = block.paragraphs
         if others:
             self.waiting.extend(reversed(_pieces(block)))
-            return ()
+            return []
         head, rest = self._split(first)
         if any(not _is_blank(node) for node in rest):
             self.waiting.append(Block((rest,)))
-        return (head,)
+        return [(head,)]
 
-    def _how_many_rows(self, table: Block) -> int:
-        """How many of its paragraphs fit into a part; 0 if not even the head and one row do."""
-        count = longest_prefix(len(table.paragraphs), lambda n: self._fits(table.paragraphs[:n]), self._rows)
+    def _cut_table(self, table: Block) -> list[Document]:
+        """All parts of a table but its last, which waits; none if not even the head and one row fit.
+
+        Each part asks only for what it may hold, not for the whole rest: the work is linear in the rows.
+        """
+        head, rows = table.paragraphs[: table.head], table.paragraphs[table.head :]
+        parts: list[Document] = []
+        done = 0
+        while fitting := self._how_many_rows(head, rows, done):
+            if done + fitting == len(rows):
+                break
+            parts.append((*head, *rows[done : done + fitting]))
+            done += fitting
+        if parts:
+            self.waiting.append(Block((*head, *rows[done:]), table.head))
+        return parts
+
+    def _how_many_rows(self, head: Document, rows: Document, start: int) -> int:
+        """How many of the rows from ``start`` on fit into a part under the head."""
+        count = longest_prefix(len(rows) - start, lambda n: self._fits((*head, *rows[start : start + n])), self._rows)
         self._rows = max(1, count)
-        return count if count > table.head else 0
+        return count
 
     def _split(self, paragraph: Paragraph) -> tuple[Paragraph, Paragraph]:
         """The longest beginning that fits, and the rest. Raises ``ValueError`` if not one character fits."""

@@ -327,3 +327,19 @@ def test_large_input_is_measured_little(markdown: str) -> None:
     total = sum(measure(document) for document in documents)
     assert measured < 12 * total + 2_000_000
     assert squeezed(visible_of(documents)) == squeezed(visible(whole(markdown)))
+
+
+@pytest.mark.parametrize("row", ["|", "|a"])
+def test_the_rest_of_a_table_is_not_measured_for_each_part(row: str) -> None:
+    """Very many short rows under one head: what is measured is about what is told, twice."""
+    measured = 0
+
+    def counting(document: Document) -> int:
+        nonlocal measured
+        measured += len(document)
+        return measure(document)
+
+    documents = render("|a|\n|-|\n" + f"{row}\n" * 30_000, measure=counting, limit_bytes=LIMIT)
+    told = sum(len(document) for document in documents)
+    assert told == 30_000 + 2 * len(documents)
+    assert measured < 3 * told
