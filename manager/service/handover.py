@@ -19,12 +19,13 @@ from manager.decisions.language import Language
 from manager.decisions.routing import Candidate, Routed, Unresolved
 from manager.decisions.work import Work, WorkEvent
 from manager.ids import ConversationId, PeerId, RequestId
-from manager.ledger import peers, requests, revisions
+from manager.ledger import peers, requests, revisions, turn_views
 from manager.ledger.facts import record
 from manager.ledger.revisions import RevisionView
 from manager.service.telling import Telling
-from returns.ids import Millis
+from returns.ids import Millis, SubjectId
 from returns.ledger.outbox import ReturnKind
+from returns.ledger.untold import notice_reaches
 from returns.ledger.wakeups import REQUESTS, announce
 
 Detail: TypeAlias = dict[str, str | int | bool | None]
@@ -147,9 +148,23 @@ class _Step:
         self.note("assigned", {"receiver": peer.name})
         self.note("stored", {"receiver": peer.name})
         announce(self.connection, REQUESTS)
-        if peer.peer_id in self.earlier_receivers():
-            return  # the asker knows already that this peer has the request
+        if self.is_known_to_have(peer.peer_id):
+            return
         self.tell(ReturnKind.NOTICE, sentences.handed_over(peer.name, peer.presence, self.turn.language))
+
+    def is_known_to_have(self, peer: PeerId) -> bool:
+        """Whether the asker was told, or will be, that the peer has an earlier revision."""
+        request = self.turn.request_id
+        return any(
+            notice_reaches(
+                self.connection,
+                SubjectId(request),
+                view.revision,
+                recalled=turn_views.is_recalled(self.connection, request, view.revision),
+            )
+            for view in revisions.earlier(self.connection, request, self.turn.revision)
+            if view.receiver == peer
+        )
 
     def leave_unresolved(self, route: Unresolved, decision: Delegate, searched: int) -> None:
         detail: Detail = {"gap": route.gap.value, "searched": searched}

@@ -1,4 +1,4 @@
-"""Whether an answer reached nobody: asked when its question is gone."""
+"""Whether an answer or a notice reached nobody: asked when its question is gone."""
 
 from __future__ import annotations
 
@@ -9,24 +9,34 @@ from returns.ids import SubjectId
 from returns.ledger.outbox import ReturnKind
 from returns.ledger.tables import parts, returns
 
-_NOT_TOLD = frozenset({State.QUEUED, State.RETRY_PENDING, State.SUPERSEDED, State.UNDELIVERABLE})
+_WAITING = frozenset({State.QUEUED, State.RETRY_PENDING})
+_NOT_TOLD = _WAITING | {State.SUPERSEDED, State.UNDELIVERABLE}
 """States in which a part was definitely not accepted."""
 
 
 def is_untold(connection: Connection, subject: SubjectId, revision: int) -> bool:
     """Whether there is an answer to this revision of which nothing was told, and nothing may have been."""
+    states = _states(connection, subject, revision, ReturnKind.ANSWER)
+    return bool(states) and states <= _NOT_TOLD
+
+
+def notice_reaches(connection: Connection, subject: SubjectId, revision: int, *, recalled: bool) -> bool:
+    """Whether a notice of this revision was told, may have been, or will be.
+
+    What waits will not, where the question was ``recalled``.
+    """
+    lost = _NOT_TOLD if recalled else _NOT_TOLD - _WAITING
+    return not _states(connection, subject, revision, ReturnKind.NOTICE) <= lost
+
+
+def _states(connection: Connection, subject: SubjectId, revision: int, kind: ReturnKind) -> frozenset[State]:
     found = connection.execute(
         select(parts.c.state)
         .distinct()
         .join(returns, returns.c.return_id == parts.c.return_id)
-        .where(
-            returns.c.subject_id == subject,
-            returns.c.revision == revision,
-            returns.c.kind == ReturnKind.ANSWER.value,
-        )
+        .where(returns.c.subject_id == subject, returns.c.revision == revision, returns.c.kind == kind.value)
     ).scalars()
-    states = {State(state) for state in found}
-    return bool(states) and states <= _NOT_TOLD
+    return frozenset(State(state) for state in found)
 
 
 def was_begun(connection: Connection, subject: SubjectId, revision: int) -> bool:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, select
 
-from manager.decisions.decision import Answer, Decision, TurnInput
+from manager.decisions.decision import Answer, Audience, Decision, Delegate, TurnInput
 from manager.decisions.inbound import MessageReceived
-from manager.ids import RequestId
-from manager.ledger import requests, tables
+from manager.ids import PeerId, RequestId
+from manager.ledger import peers, requests, tables
 from manager.ports import ChatMessage, Gone
 from manager.service.authority import StewardAuthority
 from returns.decisions.policy import ReturnsPolicy
@@ -31,17 +31,34 @@ def asked() -> tuple[MessageReceived, MessageReceived]:
     return question, message("@_user_1 Correction: bar", parent_id=question.message_id)
 
 
-async def send(it: World) -> None:
-    """The way back begins to send whatever it has."""
+async def send(it: World, *, all_of_it: bool = True) -> None:
+    """The way back begins to send whatever it has; not ``all_of_it`` may be told by now."""
     authority = StewardAuthority("say_nothing", it.clock, it.ids)
 
     def begin(connection: Connection) -> None:
         queued = connection.execute(select(returned.parts.c.part_id).where(returned.parts.c.state == "queued"))
         for part in queued.scalars().all():
             now = it.clock.now()
-            assert attempts.begin(connection, PartId(part), "pump", now, ReturnsPolicy(), authority) is not None
+            begun = attempts.begin(connection, PartId(part), "pump", now, ReturnsPolicy(), authority)
+            assert begun is not None or not all_of_it
 
     await it.transactions.run(begin)
+
+
+def add_surveyor(connection: Connection, now: Millis) -> None:
+    """A peer that everybody may ask."""
+    peers.add(
+        connection,
+        peer_id=PeerId("p_1"),
+        name="surveyor",
+        mode=peers.Mode.ATTACHED_HOST,
+        audience=Audience("shared"),
+        goal=None,
+        responsibilities=("measures",),
+        examples=(),
+        digest=peers.token_digest("token"),
+        now=now,
+    )
 
 
 async def revisions(it: World) -> list[tuple[int, str]]:
@@ -326,3 +343,30 @@ async def test_an_answer_in_the_chat_is_answer_enough(tmp_path: Path) -> None:
         await it.accept(recall(correction))
         assert (await it.told(), await it.works()) == ([f"answer to {CORRECTED}"], ["resolved"])
         assert len(await it.rows(tables.turns)) == 2
+
+
+@pytest.mark.parametrize("sent", [False, True])
+async def test_whoever_has_the_reopened_question_is_told_where_that_was_not_told_yet(
+    tmp_path: Path, *, sent: bool
+) -> None:
+    """The correction was handed over; it is recalled before, or after, its notice goes out."""
+    async with world(tmp_path) as it:
+        await it.transactions.run(lambda each: add_surveyor(each, it.clock.now()))
+
+        async def decide(turn: TurnInput) -> Decision:
+            return Delegate("surveyor", turn.question)
+
+        it.runtime.decide_with = decide
+        question, correction = asked()
+        for event in (question, correction):
+            await it.accept(event)
+        async with it.running():
+            await it.until_idle(2)
+            if sent:
+                await send(it)
+            await it.accept(recall(correction))
+            await it.until_idle(3)
+        assert len(await it.told("notice")) == (1 if sent else 2)
+        if not sent:
+            await send(it, all_of_it=False)
+            assert [row["state"] for row in await it.rows(returned.parts)] == ["superseded", "sending"]
