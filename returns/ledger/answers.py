@@ -88,20 +88,25 @@ def open_answer(
 
 
 def stand_again(connection: Connection, subject: SubjectId, revision: int, now: Millis) -> bool:
-    """Make the last answer to an earlier revision the subject's answer again; False where all of it was superseded.
+    """Make the last answer to an earlier revision the subject's answer again; False where there is none.
 
-    False, too, where there is no such answer.
+    A resend of which nothing was attempted before it was superseded is not it: the return that it was to replace is, as
+    it was before the resend. What was superseded as a whole is no answer.
     """
     last = _LAST_OF.first(connection, {"subject": subject, "revision": revision})
     if last is None:
         return False
-    return_id = ReturnId(cast("str", last["return_id"]))
-    summary = _summary(connection, return_id)
-    if summary.status is State.SUPERSEDED:
+    chain = list(_chain(connection, ReturnId(cast("str", last["return_id"]))).items())
+    while chain and summarise(of_answer([told for _, told in chain])).status is State.SUPERSEDED:
+        chain.pop()
+    if not chain:
         return False
+    return_id = chain[-1][0]
     if _LATEST.only(connection, {"subject": subject})["return_id"] != return_id:
-        values = {"return_id": return_id, "revision": revision, **_columns(summary, now)}
-        _REPLACE.run(connection, {"subject": subject, **values})
+        summary = summarise(of_answer([told for _, told in chain]))
+        _REPLACE.run(
+            connection, {"subject": subject, "return_id": return_id, "revision": revision, **_columns(summary, now)}
+        )
         record(connection, subject, return_id, None, now, Fact.STANDS_AGAIN, {"revision": revision})
     return True
 

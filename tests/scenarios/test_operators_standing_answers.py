@@ -21,7 +21,7 @@ from manager.service.recalling import take_back
 from returns.ids import ChatId, MessageId
 from returns.ports import Refusal, Unknown
 from tests.support.operators import Desk, desk
-from tests.support.returns import APP, refused, route, text
+from tests.support.returns import APP, refused, route, running, text
 
 ENDS = {
     "unproved": (Unknown("timeout"), "explicit_unverified"),
@@ -203,3 +203,55 @@ async def test_both_recalled(tmp_path: Path, first: str, end: str, work: str, *,
         assert (shown["work"], shown["needs_operator"]) == (work, needs_operator)
         if work == "resolved":
             assert (shown["revision"], shown["delivery"]["status"]) == (1, ENDS[end][1])
+
+
+async def waiting_resend(home: Desk, request: RequestId) -> None:
+    """An operator has it sent anew; Lark cannot be reached, so nothing of that is attempted."""
+    home.provider.prepare_faults += [refused(Refusal.OFFLINE)] * 1000
+    assert await home.outcome(await home.act(request, Resend("it is not there"))) == "queued"
+    await home.quiet()
+
+
+@pytest.mark.parametrize("end", ["unproved", "undeliverable"])
+async def test_a_resend_that_the_correction_replaced_is_for_the_operator_to_say_again(tmp_path: Path, end: str) -> None:
+    async with desk(tmp_path) as home:
+        request = await answered(home, end)
+        before = await item(home, request)
+        await waiting_resend(home, request)
+        await correct(home, request)
+        await recall(home, "c")
+        assert await item(home, request) == before
+        home.provider.prepare_faults.clear()
+        await home.quiet()
+        assert len(home.provider.messages) == 0
+        await home.outcome(await home.act(request, Resend("it is still not there")))
+        assert (await home.settle(request)).status == "delivered"
+        assert [part.state for part in await home.parts(request)][1:] == ["superseded", "delivered"]
+        assert (len(home.provider.messages), (await item(home, request))["needs_operator"]) == (1, False)
+
+
+@pytest.mark.parametrize("shown", [True, False], ids=["readable", "not readable"])
+async def test_a_late_answer_that_is_read_meanwhile_stands(tmp_path: Path, *, shown: bool) -> None:
+    """A gateway stood still in its send; its answer names the message after the resend was ordered."""
+    async with desk(tmp_path) as home:
+        answers = asyncio.Event()
+        home.provider.faults.append(answers)
+        request = await home.answered("one")
+        await home.until(lambda: home.provider.blocked == 1, step_ms=1)
+        (message,) = home.provider.messages
+        message.hidden_until = 2**60
+        first = home.pump
+        async with running(home, home.new_pump("two")):
+            assert (await home.settle(request)).error == "no_match_found"
+            await waiting_resend(home, request)
+            message.deleted = not shown
+            answers.set()
+            await home.until(lambda: not first._sending, step_ms=1)
+            await correct(home, request)
+            await recall(home, "c")
+            home.provider.prepare_faults.clear()
+            assert (await item(home, request))["revision"] == 1
+            row = await home.settle(request)
+        ended = ("delivered", None) if shown else ("explicit_unverified", "provider_message_missing")
+        assert (row.status, row.error) == ended
+        assert (len(home.provider.sends), (await item(home, request))["needs_operator"]) == (1, not shown)

@@ -72,6 +72,8 @@ class Judge(Watch):
         """Locators that a life was told by the answer to its send."""
         self._proofs: set[tuple[str, str]] = set()
         """Parts and messages that were shown to be each other's, by a reading of a durable locator."""
+        self._read: set[Reading] = set()
+        """What was shown of single messages."""
         self._open: dict[tuple[tuple[str, str, str | None], str], Search] = {}
         """Searches that go on, by the life, the place and the cursor of the next page."""
         self._searches: list[tuple[str, str | None, Search]] = []
@@ -133,16 +135,23 @@ class Judge(Watch):
         history = self._history
         history.note(f"read {locator.message_id}: {deed}")
         if isinstance(outcome, Reading) and outcome.locator.message_id == locator.message_id:
+            self._read.add(outcome)
             self._shown(outcome)
 
-    def _shown(self, reading: Reading) -> None:
-        """A worker sees this now. It proves the part whose message it is, if that is durably known to be it."""
+    def _shown(self, reading: Reading, thread: str | None = None) -> None:
+        """A worker sees this now. It proves the part whose message it is, if that is durably known to be it.
+
+        ``thread``: it was shown so that a thread can have been begun on it.
+        """
         history = self._history
         message = history.world.find(reading.locator.message_id)
         part = history.by_key.get(message.key or "") if message else None
         if part is None or message is None or reading.recalled or not reading.ours or reading.visible != part.text:
             return
-        if _in_place(reading, part, message.thread) and self._located(part.part_id) == reading.locator.message_id:
+        if (
+            _in_place(reading, part, thread or message.thread)
+            and self._located(part.part_id) == reading.locator.message_id
+        ):
             self._proofs.add((part.name, reading.locator.message_id))
 
     def _located(self, part_id: str) -> str | None:
@@ -159,7 +168,9 @@ class Judge(Watch):
         if not isinstance(outcome, WindowPage):
             return
         for reading in outcome.readings:
-            self._shown(reading)
+            # A lie that the message itself and the chat's history tell alike is one that nobody could see through.
+            alike = route.thread_id is None and reading in self._read
+            self._shown(reading, reading.locator.thread_id if alike else None)
         if search is None:
             return
         if deed == "ok":
