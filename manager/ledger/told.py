@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from manager.ids import OpenId
 from manager.ledger.inserting import insert_new
@@ -21,6 +21,13 @@ _TOLD: Final = Prepared(
         told_once.c.what == bindparam("what"),
     )
 )
+_FORGET: Final = Prepared(
+    delete(told_once).where(
+        told_once.c.app == bindparam("app"),
+        told_once.c.open_id == bindparam("person"),
+        told_once.c.what == bindparam("what"),
+    )
+)
 
 
 def was_told(connection: Connection, app: AppName, person: OpenId, what: str) -> bool:
@@ -31,3 +38,8 @@ def was_told(connection: Connection, app: AppName, person: OpenId, what: str) ->
 def tell(connection: Connection, app: AppName, person: OpenId, what: str, now: Millis) -> bool:
     """Note that the person is told now; False when somebody told them before."""
     return insert_new(connection, told_once, [{"app": app, "open_id": person, "what": what, "at": now}]) == 1
+
+
+def forget(connection: Connection, app: AppName, person: OpenId, what: str) -> None:
+    """It was not told after all: the next occasion is the first one again."""
+    _FORGET.run(connection, {"app": app, "person": person, "what": what})

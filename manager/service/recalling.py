@@ -25,7 +25,7 @@ from sqlalchemy import Connection
 
 from manager.decisions.replay import STANDS_AGAIN
 from manager.ids import RequestId, TurnId
-from manager.ledger import requests, revisions, routes, turns
+from manager.ledger import requests, revisions, routes, told, turns
 from manager.ledger.facts import record
 from returns.ids import AppName, MessageId, Millis, SubjectId
 from returns.ledger import answers
@@ -63,7 +63,15 @@ def take_back_revision(
     """The question of a revision was recalled or deleted; see ``take_back``."""
     ended = requests.note_recalled(connection, request, revision, now, say_nothing=say_nothing)
     if ended:
+        _take_back_told(connection, request, revision)
         _let_stand(connection, new_id, request, revision, now)
+
+
+def _take_back_told(connection: Connection, request: RequestId, revision: int) -> None:
+    """Nothing was told: whoever may not ask in private and took that question back is told so another time."""
+    view, route = requests.current(connection, request), requests.route_of(connection, request, revision)
+    if view is not None and view.private and route is not None and route.sender_open_id is not None:
+        told.forget(connection, route.app, route.sender_open_id, told.NOT_OWNER)
 
 
 def _let_stand(
@@ -72,9 +80,9 @@ def _let_stand(
     """Let the question stand that the recalled one spoke of, where there is one."""
     standing = routes.standing(connection, request, recalled)
     if standing is None:
-        told = _told_before(connection, request, recalled)
-        if told is not None:
-            _go_back(connection, request, recalled, told, now)
+        before = _told_before(connection, request, recalled)
+        if before is not None:
+            _go_back(connection, request, recalled, before, now)
         return
     if was_begun(connection, SubjectId(request), standing) and _go_back(connection, request, recalled, standing, now):
         return

@@ -35,6 +35,7 @@ from tests.support.turns import (
     message,
     policy,
     private,
+    recall,
     world,
 )
 
@@ -176,6 +177,18 @@ async def test_a_stranger_in_private_is_told_once(tmp_path: Path) -> None:
         assert it.runtime.seen == []
         assert it.receipts.tries == 0
         assert await it.works() == ["declined"]
+
+
+async def test_a_stranger_who_took_his_message_back_before_he_was_told_is_told_at_the_next_one(tmp_path: Path) -> None:
+    async with world(tmp_path) as it:
+        first = private(sender=ANNA)
+        await it.accept(first)
+        await it.accept(recall(first))
+        assert await it.accept(private("where is it?", sender=ANNA)) is Acceptance.NEW
+        assert await it.accept(private("really?", sender=ANNA)) is Acceptance.IGNORED
+        async with it.running():
+            await it.until_idle(2)
+        assert len(await it.told("answer")) == 1
 
 
 async def test_a_stranger_becomes_a_guest_by_an_owners_grant(tmp_path: Path) -> None:
