@@ -50,7 +50,9 @@ SELECT r.seq, r.request_id, r.conversation_id, r.private, r.asked_at, r.revision
        a.status, a.error, a.verification, a.parts, a.delivered_parts, a.attempts, a.delivered_at, a.needs_operator,
        t.state AS turn,
        CASE WHEN t.state = 'queued' AND t.attempts = 0 THEN
-           (SELECT f.detail FROM facts f WHERE f.request_id = r.request_id AND f.fact = 'turn_waits' LIMIT 1)
+           (SELECT f.detail FROM facts f
+            WHERE f.request_id = r.request_id AND f.revision = r.revision AND f.fact = 'turn_waits'
+            ORDER BY f.seq DESC LIMIT 1)
        END AS waits,
        s.until AS snoozed_until, notice.state AS notice_status, notice.error AS notice_error
 FROM requests r

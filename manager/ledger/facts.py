@@ -20,8 +20,15 @@ _COUNT: Final = Prepared(
         facts.c.request_id == bindparam("request"), facts.c.fact == bindparam("fact")
     )
 )
-_HAPPENED: Final = Prepared(
-    select(facts.c.seq).where(facts.c.request_id == bindparam("request"), facts.c.fact == bindparam("fact"))
+_LAST: Final = Prepared(
+    select(facts.c.detail)
+    .where(
+        facts.c.request_id == bindparam("request"),
+        facts.c.revision == bindparam("revision"),
+        facts.c.fact == bindparam("fact"),
+    )
+    .order_by(facts.c.seq.desc())
+    .limit(1)
 )
 
 
@@ -52,6 +59,7 @@ def count(connection: Connection, request: RequestId, fact: str) -> int:
     return 0 if row is None else cast("int", row["times"])
 
 
-def happened(connection: Connection, request: RequestId, fact: str) -> bool:
-    """Whether the fact stands in the request's timeline."""
-    return _HAPPENED.first(connection, {"request": request, "fact": fact}) is not None
+def last(connection: Connection, request: RequestId, revision: int, fact: str) -> Mapping[str, object] | None:
+    """The detail of the last such fact of the revision; None where it did not happen."""
+    row = _LAST.first(connection, {"request": request, "revision": revision, "fact": fact})
+    return None if row is None else cast("Mapping[str, object]", json.loads(cast("str", row["detail"])))

@@ -15,7 +15,7 @@ from manager.decisions.policy import StewardPolicy
 from manager.decisions.turn import TurnEvent, may_retry, retry_delay_ms
 from manager.decisions.turn_sentences import Sentence, failed_because, said_late, say
 from manager.ledger import events, requests, turn_views, turns
-from manager.ledger.facts import happened, record
+from manager.ledger.facts import last, record
 from manager.ledger.requests import RequestView
 from manager.ledger.turns import ClaimedTurn
 from manager.service.handover import DecidedTurn, apply_decision
@@ -126,7 +126,8 @@ class Conclusion:
 
     def _wait(self, connection: Connection, waiting: Waiting, now: Millis) -> None:
         turn = waiting.turn
-        if not happened(connection, turn.request_id, "turn_waits"):
+        said = last(connection, turn.request_id, turn.revision, "turn_waits")
+        if said is None or said.get("cause") != waiting.cause:
             record(connection, turn.request_id, turn.revision, now, "turn_waits", {"cause": waiting.cause})
             _log.warning("turn %s waits: %s", turn.turn_id, waiting.cause)
         turns.give_back(connection, turn, Millis(now + WAIT_MS))

@@ -45,10 +45,21 @@ def take_back(
 
     ``say_nothing`` is ``returns.recalled_question``; a question that is not decided is cancelled in any case.
     """
-    found = requests.request_of_message(connection, app, message_id)
+    found = opened_by(connection, app, message_id)
     if found is not None:
         take_back_revision(connection, new_id, *found, now, say_nothing=say_nothing)
     return found
+
+
+def opened_by(connection: Connection, app: AppName, message_id: MessageId) -> tuple[RequestId, int] | None:
+    """The request of a message and the newest revision that the message opened, or None; locks the request.
+
+    Another gateway may just be opening the next one: with an edit of the message, or because it stands again.
+    """
+    found = requests.request_of_message(connection, app, message_id)
+    if found is None or requests.current(connection, found[0], lock=True) is None:
+        return found
+    return requests.request_of_message(connection, app, message_id)
 
 
 def take_back_revision(

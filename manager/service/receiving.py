@@ -29,7 +29,7 @@ from manager.decisions.inbound import (
 from manager.decisions.policy import StewardPolicy
 from manager.decisions.questions import clean
 from manager.ids import OpenId, RequestId
-from manager.ledger import chats, events, requests, turns
+from manager.ledger import chats, events, turns
 from manager.ledger.chats import ChatState
 from manager.ledger.claims import Claims
 from manager.ledger.events import EventState, HeldEvent, key
@@ -37,7 +37,7 @@ from manager.service.claiming import Acceptance, ClaimedElsewhere, cleaned, keys
 from manager.service.intake import Intake
 from manager.service.judging import Judged, judge
 from manager.service.reading_ahead import Ahead
-from manager.service.recalling import take_back_revision
+from manager.service.recalling import opened_by, take_back_revision
 from returns.ids import AppName, Millis
 from returns.ledger.deferring import deferring
 from returns.ports import Clock, Together, Transactions
@@ -211,7 +211,7 @@ class Receiving:
         What a recalled correction spoke of stands again (see ``recalling``).
         """
         app = event.envelope.app
-        found = requests.request_of_message(connection, app, event.message_id)
+        found = opened_by(connection, app, event.message_id)
         if found is None:
             return None
         request, revision = found

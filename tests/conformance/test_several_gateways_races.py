@@ -32,7 +32,7 @@ from returns.ledger.outbox import ReturnKind, enqueue, new_return, supersede_una
 from returns.ports import Accepted, Locator, Route, Verdict
 from tests.support import postgresql
 from tests.support.racing import Two, closure, two_gateways
-from tests.support.turns import ANNA, APP, GROUP, STEWARD, Ids, ManualClock, World, message, policy, private
+from tests.support.turns import ANNA, APP, GROUP, STEWARD, Ids, ManualClock, World, message, policy, private, recall
 
 NOW = Millis(1_700_000_000_000)
 LATER = Millis(NOW + 60_000)
@@ -362,6 +362,33 @@ async def test_a_turn_whose_question_is_edited_meanwhile_is_claimed_as_it_is_the
     assert (edited, claimed) == (True, ())
     (again,) = await claim("other")(two.other)
     assert again.revision == 2
+
+
+async def test_a_recall_meets_the_edit_of_its_question(two: Two) -> None:
+    """A turn takes the edit up just when the recall arrives at another gateway: what is edited is recalled as well."""
+    question = message()
+    await gateway(two.one, "a").accept(question)
+    (held,) = await two.one.run(lambda c: turns.claim_due(c, owner="one", now=NOW, lease_ms=30_000, limit=8, places=16))
+
+    def edit(connection: Connection) -> int:
+        requests.current(connection, held.request_id, lock=True)
+        route = requests.route_of(connection, held.request_id, 1)
+        revision = requests.open_revision(
+            connection, held.request_id, question="edited", brief=Brief(purpose="edited"), route=route, now=NOW
+        )
+        turns.take_up_revision(connection, held.turn_id, held.fence, revision)
+        return revision
+
+    async def take_back(transactions: Any) -> Any:
+        return await gateway(transactions, "b").accept(recall(question))
+
+    await two.meet(closure(edit), take_back)
+    assert [(row.revision, row.recalled_at is not None) for row in await rows(two, tables.question_routes)] == [
+        (1, False),
+        (2, True),
+    ]
+    assert [row.work for row in await rows(two, tables.revisions)] == ["cancelled", "cancelled"]
+    assert [row.state for row in await rows(two, tables.turns)] == ["cancelled"]
 
 
 async def test_turns_given_up_at_an_orderly_end_are_claimed_at_once(two: Two) -> None:

@@ -315,6 +315,7 @@ async def test_a_chat_that_the_bot_was_removed_from_is_known_so_and_nothing_else
         (chat,) = await it.rows(tables.chats)
         assert (chat["state"], chat["external"]) == ("left", None)
         assert len(await it.told("answer")) == 1  # owed; the way back says that it cannot be delivered
+        it.reader.chats[GROUP] = ChatFacts(external=False, gone=False)
         await it.accept(message("@_user_1 back again?"))
         assert (await it.rows(tables.chats))[0]["state"] == "active"
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from gateway.inbox.asking import asking
+from gateway.inbox.reading import show_request
 from manager.ledger import tables
+from manager.ports import Gone
 from manager.service.concluding import WAIT_MS
-from tests.support.turns import APP, OTHER_APP, World, message, policy, private, world
+from tests.support.turns import APP, GROUP, OTHER_APP, World, message, policy, private, world
 
 HAS_BOTH = policy()
 HAS_ONE = replace(HAS_BOTH, apps={OTHER_APP: HAS_BOTH.apps[OTHER_APP]})
@@ -41,6 +44,31 @@ async def test_turns_and_receipts_of_another_gateways_app_are_left_to_it(tmp_pat
         assert len(await it.told()) == 2
 
 
+async def said_next(it: World) -> str:
+    (row,) = await it.rows(tables.requests)
+    item = await it.transactions.read(lambda each: show_request(asking(each), row["request_id"]))
+    return item["next"]
+
+
+async def test_the_reason_for_waiting_is_the_one_of_now(tmp_path: Path) -> None:
+    """First its app is missing, then, when that is there, nobody knows who reads the chat."""
+    async with world(tmp_path) as it:
+        it.reader.chats[GROUP] = Gone.NOT_PERMITTED
+        await it.accept(message())
+        for having, reason in ((HAS_ONE, "its app is not"), (HAS_BOTH, "who reads the chat could not be learnt")):
+            it.policy = having
+            async with it.running():
+
+                async def says(reason: str = reason) -> bool:
+                    """A clock that moves while a holder is at work ends its lease."""
+                    if await it.turn_states() == ["queued"]:
+                        it.clock.advance(WAIT_MS)
+                        await it.wake()
+                    return reason in await said_next(it)
+
+                await it.until(says)
+
+
 async def test_a_turn_of_an_app_that_nobody_has_waits_and_says_why(tmp_path: Path) -> None:
     """However often it is looked at, it is neither failed nor answered."""
     async with world(tmp_path) as it:
@@ -57,6 +85,7 @@ async def test_a_turn_of_an_app_that_nobody_has_waits_and_says_why(tmp_path: Pat
                 it.clock.advance(WAIT_MS)
                 await it.wake()
         assert [detail for _, detail in await it.facts("turn_waits")] == [{"cause": "app_not_configured"}]
+        assert "its app is not in the configuration" in await said_next(it)
         assert (await it.told(), await it.facts("turn_started")) == ([], [])
         it.policy = HAS_BOTH
         async with it.running():
