@@ -61,10 +61,13 @@ async def test_the_reason_for_waiting_is_the_one_of_now(tmp_path: Path) -> None:
 
                 async def says(reason: str = reason) -> bool:
                     """A clock that moves while a holder is at work ends its lease."""
-                    if await it.turn_states() == ["queued"]:
-                        it.clock.advance(WAIT_MS)
-                        await it.wake()
-                    return reason in await said_next(it)
+                    if await it.turn_states() != ["queued"]:
+                        return False
+                    if reason in await said_next(it):
+                        return True
+                    it.clock.advance(WAIT_MS)
+                    await it.wake()
+                    return False
 
                 await it.until(says)
 
