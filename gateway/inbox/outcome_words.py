@@ -43,8 +43,8 @@ ENDED: Mapping[Outcome, tuple[str, str]] = {
         "答复内容已不再保存，所以什么都没有发送。请自行告诉提问者，再用 manager-inbox cancel。",
     ),
     Outcome.CHANGED: (
-        "Meanwhile another answer took its place, so nothing was sent.",
-        "期间答复已被替换，所以什么都没有发送。",
+        "Another answer, or the question that stands, took its place, so nothing was sent. Look at the request again.",
+        "答复已被替换，或以仍在的问题为准，所以什么都没有发送。请再看一次这个请求。",
     ),
     Outcome.CANCELLED: ("It is cancelled.", "已取消。"),
     Outcome.CANCEL_REQUESTED: (

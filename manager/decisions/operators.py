@@ -56,7 +56,7 @@ class Outcome(Enum):
     NO_LONGER_KEPT = "no_longer_kept"
     """What it said was forgotten by retention, so nothing was sent."""
     CHANGED = "changed"
-    """Another answer took this one's place meanwhile, so nothing was sent."""
+    """Another answer, or the question that stands, took this one's place, so nothing was sent."""
     CANCELLED = "cancelled"
     """It is cancelled."""
     CANCEL_REQUESTED = "cancel_requested"

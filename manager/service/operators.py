@@ -33,6 +33,7 @@ from manager.ledger.requests import RequestView
 from manager.service import cancelling
 from manager.service.operators_facts import Detail, note_act, standing
 from manager.service.operators_taking import Carried, Taking, kind_of
+from manager.service.recalling import let_stand
 from returns.delivery import SETTLED, State
 from returns.ids import Millis, ReturnId, SubjectId
 from returns.ledger import notices
@@ -40,7 +41,7 @@ from returns.ledger import operators as deliveries
 from returns.ledger.answer_now import AnswerNow
 from returns.ledger.locking import lock_chats_of
 from returns.ledger.parts import Part
-from returns.ports import Authority
+from returns.ports import Authority, Verdict
 
 
 class Operators:
@@ -104,14 +105,25 @@ class Operators:
         return view is None or found is None or found.is_over(command.kind, view)
 
     def _send_anew(self, connection: Connection, part: Part, who: str, reason: str, now: Millis) -> Outcome:
-        """Send the rest of an answer by a new return, if that may be told now."""
-        if not may_send(self._authority.verdict(connection, part.subject, part.revision)):
-            return Outcome.FORBIDDEN
+        """Send the rest of an answer by a new return, if that may be told now.
+
+        The answer to a correction that was taken back may not; what it spoke of stands again instead.
+        """
+        verdict = self._authority.verdict(connection, part.subject, part.revision)
+        if not may_send(verdict):
+            stands = verdict is Verdict.QUESTION_RECALLED and self._let_stand(connection, part, now)
+            return Outcome.CHANGED if stands else Outcome.FORBIDDEN
         if not deliveries.is_kept(connection, part):
             return Outcome.NO_LONGER_KEPT
         return_id = ReturnId(self._new_id("ret"))
         sent = deliveries.send_anew(connection, part, return_id, now, who=who, reason=reason)
         return Outcome.QUEUED if sent else Outcome.CHANGED
+
+    def _let_stand(self, connection: Connection, part: Part, now: Millis) -> bool:
+        view = requests.current(connection, RequestId(part.subject), lock=True)
+        if view is None or view.revision != part.revision or part.kind != "answer":
+            return False
+        return let_stand(connection, self._new_id, view.request_id, view.revision, now)
 
     def _finish_resend(
         self, connection: Connection, command: Command, view: RequestView, part: Part | None, step: Step, now: Millis

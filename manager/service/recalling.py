@@ -4,7 +4,8 @@ What the asker still shows in the chat is what is still asked. So a correction t
 told its answer opens the earlier question again, as the next revision, with the messages that it had then:
 
 - recalled before its turn, or while that runs: the turn is cancelled and the earlier question's is queued anew;
-- recalled once its answer was attempted: the request has its answer, and nothing more is owed;
+- recalled once its answer was attempted: the request has its answer, and nothing more is owed; where that answer is not
+  proved, and an operator wants it sent anew, the earlier question stands again instead (``operators``);
 - the earlier question was answered already, and a send of that answer was attempted: the request goes back to that
   revision, so that the item shows its work and its delivery, proved or not, and an operator acts upon that answer as
   before the correction. The recalled revision keeps its number; the next one gets the number behind it;
@@ -75,7 +76,7 @@ def take_back_revision(
     ended = requests.note_recalled(connection, request, revision, now, say_nothing=say_nothing)
     if ended:
         _take_back_told(connection, request, revision)
-        _let_stand(connection, new_id, request, revision, now)
+        let_stand(connection, new_id, request, revision, now)
 
 
 def _take_back_told(connection: Connection, request: RequestId, revision: int) -> None:
@@ -85,24 +86,27 @@ def _take_back_told(connection: Connection, request: RequestId, revision: int) -
         told.forget(connection, route.app, route.sender_open_id, told.NOT_OWNER)
 
 
-def _let_stand(
+def let_stand(
     connection: Connection, new_id: Callable[[str], str], request: RequestId, recalled: int, now: Millis
-) -> None:
-    """Let the question stand that the recalled one spoke of, where there is one."""
+) -> bool:
+    """Let the question stand that the recalled one spoke of; False where there is none.
+
+    Nothing of the recalled one's answer may have been told, or else an operator says that it is not there.
+    """
     standing = routes.standing(connection, request, recalled)
     if standing is None:
         before = _told_before(connection, request, recalled)
-        if before is not None:
-            _go_back(connection, request, recalled, before, now)
-        return
+        return before is not None and _go_back(connection, request, recalled, before, now)
     if was_begun(connection, SubjectId(request), standing) and _go_back(connection, request, recalled, standing, now):
-        return
+        return True
     ended_by_another = requests.was_refused(connection, request, standing)
     if ended_by_another or revisions.body(connection, request, standing).pruned:
-        return
+        return False
     number = requests.number_of_next(connection, request)
-    if turns.queue_again(connection, request, standing, number, TurnId(new_id("u")), now):
-        requests.reopen(connection, request, standing, now)
+    if not turns.queue_again(connection, request, standing, number, TurnId(new_id("u")), now):
+        return False
+    requests.reopen(connection, request, standing, now)
+    return True
 
 
 def _told_before(connection: Connection, request: RequestId, recalled: int) -> int | None:

@@ -19,9 +19,9 @@ from manager.ledger.facts import record
 from manager.ledger.routes import QuestionRoute
 from manager.service.recalling import take_back
 from returns.ids import ChatId, MessageId
-from returns.ports import Refusal, Unknown
+from returns.ports import Refusal, Unknown, Verdict
 from tests.support.operators import Desk, desk
-from tests.support.returns import APP, refused, route, running, text
+from tests.support.returns import APP, FakeAuthority, refused, route, running, text
 
 ENDS = {
     "unproved": (Unknown("timeout"), "explicit_unverified"),
@@ -255,3 +255,37 @@ async def test_a_late_answer_that_is_read_meanwhile_stands(tmp_path: Path, *, sh
         ended = ("delivered", None) if shown else ("explicit_unverified", "provider_message_missing")
         assert (row.status, row.error) == ended
         assert (len(home.provider.sends), (await item(home, request))["needs_operator"]) == (1, not shown)
+
+
+class SaysRecalled(FakeAuthority):
+    """As the steward's: nothing is told to a question that was recalled."""
+
+    def verdict(self, connection: object, subject: object, revision: int) -> Verdict:
+        return Verdict.QUESTION_RECALLED if revision == 2 else Verdict.ALLOWED
+
+
+async def test_a_lost_answer_to_a_recalled_correction_gives_way_to_the_answer_that_stands(tmp_path: Path) -> None:
+    """An operator says that it is not there, and has it sent anew."""
+    async with desk(tmp_path) as home:
+        request = await answered(home, "delivered")
+        before = await item(home, request)
+        await correct(home, request)
+        now = home.clock.now()
+
+        def resolve(connection: Connection) -> None:
+            view = requests.current(connection, request)
+            revisions.work(connection, view.newest, WorkEvent.RESOLVE)
+            record(connection, request, 2, now, "resolved", {"by": "steward"})
+
+        await home.transactions.run(resolve)
+        home.provider.faults.append(Unknown("timeout"))
+        asked = home.provider.say(route(reply_to=None), text("And there?"), ours=False)
+        asked.message_id = "om_c"
+        await home.put("two", subject=request, revision=2, to=route(reply_to="om_c"))
+        assert (await home.settle(request)).error == "no_match_found"
+        await recall(home, "c")
+        asked.recalled = True
+        home.acting._authority = SaysRecalled()
+        assert await home.outcome(await home.act(request, Resend("it is not there"))) == "changed"
+        assert await item(home, request) == before
+        assert len(home.provider.sends) == 2
