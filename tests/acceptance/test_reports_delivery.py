@@ -310,9 +310,10 @@ async def test_r12_answered_in_the_chat_instead(tmp_path: Path) -> None:
         certain, unknown, threaded = [await home.scene() for _ in range(3)]
         root = home.lark.say(threaded.chat, "mei", "a thread")
         waiting = {scene.chat.chat_id: scene.fault("hold_before", "reply") for scene in (certain, unknown, threaded)}
-        questions = [certain.ask(), unknown.ask(), threaded.ask(reply_to=root, in_thread=True)]
-        for scene in (certain, unknown, threaded):
-            await home.lark.wait_held(waiting[scene.chat.chat_id].fault_id)
+        questions = []
+        for scene, how in ((certain, {}), (unknown, {}), (threaded, {"reply_to": root, "in_thread": True})):
+            questions.append(scene.ask(**how))
+            await home.lark.wait_held(waiting[scene.chat.chat_id].fault_id)  # they arrive in this order
         for question in questions:
             TestRecalledQuestions.lose_the_recall(home, question)
         home.lark.release(waiting[certain.chat.chat_id])

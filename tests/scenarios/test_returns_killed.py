@@ -53,7 +53,8 @@ async def test_killed_at_every_effect(tmp_path: Path, at: int, *, after: bool, l
             for _ in range(20_000):
                 if killer.killed.is_set():
                     break
-                home.clock.move(100)
+                if not home.busy:  # a clock that moves while a part is held ends its lease
+                    home.clock.move(100)
                 home.pump._wakeup.ring()
                 await asyncio.sleep(0.0005)
             else:
