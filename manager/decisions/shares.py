@@ -66,14 +66,14 @@ class Shares:
 
         Each has some of those that are kept as its own; what it takes of them need not be kept any more.
         """
-        own = max(1, self._spare // max(1, len(self.apps) - 1))
+        kept = max(1, self._spare // max(1, len(self.apps) - 1))
         running = Counter(each.app for each in self.own)
-        wanting = {app: max(0, own - running[app]) for app in self.apps}
+        wanting = {app: max(0, kept - running[app]) for app in self.apps}
         free = self.places - len(self.own)
 
         def is_full(app: AppName) -> bool:
             others = sum(wanting.values()) - wanting[app]
-            return running[app] >= own and free <= min(others, self._spare)
+            return running[app] >= kept and free <= min(others, self._spare)
 
         return frozenset(app for app in self.apps if is_full(app))
 

@@ -57,10 +57,8 @@ class _Search:
             return [read] * len(self._checks)
         await self._note_owned()
         earlier = await self._look_earlier()
-        await self._note_owned()
         if self._route.thread_id is None:
             await self._look_into_threads()
-            await self._note_owned()
         found = zip(self._checks, self._sieve.found(), strict=True)
         return [
             earlier
@@ -104,6 +102,7 @@ class _Search:
         if since >= self._near:
             return None
         read = await read_window(self._tools, self._route, since, self._sift_earlier, MOST_EARLIER_PAGES)
+        await self._note_owned()
         return read if isinstance(read, NotRead) else None
 
     async def _look_into_threads(self) -> None:
@@ -115,6 +114,8 @@ class _Search:
             read = await read_window(self._tools, replace(self._route, thread_id=thread), since, self._sift)
             if isinstance(read, NotRead) or read.moment is not None:
                 self._unread[question] = read if isinstance(read, NotRead) else NotRead("unreachable")
+        if threads:
+            await self._note_owned()
 
     async def _read_questions(self, unseen: deque[MessageId | None], threads: dict[MessageId, ThreadId]) -> None:
         async def read_on() -> None:

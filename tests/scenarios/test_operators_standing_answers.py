@@ -44,6 +44,18 @@ async def recall(home: Desk, name: str) -> None:
     await home.transactions.run(lambda c: take_back(c, home.new_id, APP, MessageId(f"om_{name}"), now))
 
 
+async def resolve(home: Desk, request: RequestId) -> None:
+    """The correction, which stands as revision 2, is decided."""
+    now = home.clock.now()
+
+    def work(connection: Connection) -> None:
+        view = requests.current(connection, request)
+        revisions.work(connection, view.newest, WorkEvent.RESOLVE)
+        record(connection, request, 2, now, "resolved", {"by": "steward"})
+
+    await home.transactions.run(work)
+
+
 async def item(home: Desk, request: RequestId) -> dict:
     return await home.transactions.read(lambda c: get_item(asking(c), request))
 
@@ -91,14 +103,7 @@ async def test_also_when_the_correction_was_answered_already(tmp_path: Path, end
             gate.set()
         else:
             home.provider.prepare_faults += [refused(Refusal.OFFLINE)] * 1000
-        now = home.clock.now()
-
-        def resolve(connection: Connection) -> None:
-            view = requests.current(connection, request)
-            revisions.work(connection, view.newest, WorkEvent.RESOLVE)
-            record(connection, request, 2, now, "resolved", {"by": "steward"})
-
-        await home.transactions.run(resolve)
+        await resolve(home, request)
         await home.put("two", subject=request, revision=2, to=route(reply_to="om_c"))
         if told == "refused":
             assert (await home.settle(request)).status == "undeliverable"
@@ -270,14 +275,7 @@ async def test_a_lost_answer_to_a_recalled_correction_gives_way_to_the_answer_th
         request = await answered(home, "delivered")
         before = await item(home, request)
         await correct(home, request)
-        now = home.clock.now()
-
-        def resolve(connection: Connection) -> None:
-            view = requests.current(connection, request)
-            revisions.work(connection, view.newest, WorkEvent.RESOLVE)
-            record(connection, request, 2, now, "resolved", {"by": "steward"})
-
-        await home.transactions.run(resolve)
+        await resolve(home, request)
         home.provider.faults.append(Unknown("timeout"))
         asked = home.provider.say(route(reply_to=None), text("And there?"), ours=False)
         asked.message_id = "om_c"
