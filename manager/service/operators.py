@@ -41,6 +41,7 @@ from returns.ledger import operators as deliveries
 from returns.ledger.answer_now import AnswerNow
 from returns.ledger.locking import lock_chats_of
 from returns.ledger.parts import Part
+from returns.ledger.untold import was_told
 from returns.ports import Authority, Verdict
 
 
@@ -122,6 +123,8 @@ class Operators:
     def _let_stand(self, connection: Connection, part: Part, now: Millis) -> bool:
         view = requests.current(connection, RequestId(part.subject), lock=True)
         if view is None or view.revision != part.revision or part.kind != "answer":
+            return False
+        if was_told(connection, part.subject, part.revision):
             return False
         return let_stand(connection, self._new_id, view.request_id, view.revision, now)
 

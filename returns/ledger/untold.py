@@ -20,6 +20,11 @@ def is_untold(connection: Connection, subject: SubjectId, revision: int) -> bool
     return bool(states) and states <= _NOT_TOLD
 
 
+def was_told(connection: Connection, subject: SubjectId, revision: int) -> bool:
+    """Whether a part of an answer to this revision is proved to have been told."""
+    return State.DELIVERED in _states(connection, subject, revision, ReturnKind.ANSWER)
+
+
 def notice_reaches(connection: Connection, subject: SubjectId, revision: int, *, recalled: bool) -> bool:
     """Whether a notice of this revision was told, may have been, or will be.
 

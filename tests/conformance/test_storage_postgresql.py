@@ -242,16 +242,19 @@ class TestTogether:
     async def test_a_deadlock_is_run_again(self, url: str) -> None:
         async with port(url) as transactions:
             await asyncio.gather(*(transactions.run(add(number)) for number in (1, 2)))
-            both, calls = threading.Barrier(2), []
+            both, through, calls = threading.Barrier(2), threading.Event(), []
 
             def work(first: int, second: int) -> Callable[[Connection], None]:
                 def inner(connection: Connection) -> None:
                     calls.append(first)
+                    if len(calls) > 2:  # or both might meet again
+                        through.wait(30)
                     connection.execute(text("SET LOCAL deadlock_timeout = '20ms'"))
                     connection.execute(text("UPDATE notes SET text = text WHERE id = :id"), {"id": first})
                     if len(calls) <= 2:
                         both.wait(30)
                     connection.execute(text("UPDATE notes SET text = text WHERE id = :id"), {"id": second})
+                    through.set()
 
                 return inner
 

@@ -269,21 +269,36 @@ class SaysRecalled(FakeAuthority):
         return Verdict.QUESTION_RECALLED if revision == 2 else Verdict.ALLOWED
 
 
+async def recalled_after_its_lost_answer(home: Desk, *words: str) -> tuple[RequestId, dict, dict]:
+    """A correction with an answer of these parts, the last one lost, is recalled; the item before and after."""
+    request = await answered(home, "delivered")
+    before = await item(home, request)
+    await correct(home, request)
+    await resolve(home, request)
+    home.provider.faults += [*[None] * (len(words) - 1), Unknown("timeout")]
+    asked = home.provider.say(route(reply_to=None), text("And there?"), ours=False)
+    asked.message_id = "om_c"
+    await home.put(*words, subject=request, revision=2, to=route(reply_to="om_c"))
+    assert (await home.settle(request)).error == "no_match_found"
+    await recall(home, "c")
+    asked.recalled = True
+    home.acting._authority = SaysRecalled()
+    return request, before, await item(home, request)
+
+
 async def test_a_lost_answer_to_a_recalled_correction_gives_way_to_the_answer_that_stands(tmp_path: Path) -> None:
     """An operator says that it is not there, and has it sent anew."""
     async with desk(tmp_path) as home:
-        request = await answered(home, "delivered")
-        before = await item(home, request)
-        await correct(home, request)
-        await resolve(home, request)
-        home.provider.faults.append(Unknown("timeout"))
-        asked = home.provider.say(route(reply_to=None), text("And there?"), ours=False)
-        asked.message_id = "om_c"
-        await home.put("two", subject=request, revision=2, to=route(reply_to="om_c"))
-        assert (await home.settle(request)).error == "no_match_found"
-        await recall(home, "c")
-        asked.recalled = True
-        home.acting._authority = SaysRecalled()
+        request, before, _ = await recalled_after_its_lost_answer(home, "two")
         assert await home.outcome(await home.act(request, Resend("it is not there"))) == "changed"
         assert await item(home, request) == before
         assert len(home.provider.sends) == 2
+
+
+async def test_it_gives_no_way_where_a_part_of_it_was_told(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        request, _, now = await recalled_after_its_lost_answer(home, "two", "and more")
+        assert await home.outcome(await home.act(request, Resend("the rest is not there"))) == "forbidden"
+        shown = await item(home, request)
+        assert (shown["revision"], shown["delivery"]) == (2, now["delivery"])
+        assert len(home.provider.sends) == 3
