@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, case, delete, exists, func, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, case, delete, exists, func, or_, select, update
 
 from manager.decisions import brief as briefs
 from manager.decisions.brief import Brief
@@ -57,8 +57,15 @@ _TAKE: Final = Prepared(
     .with_for_update()
 )
 _OPEN_WORK: Final = Prepared(
-    select(revisions.c.work).where(revisions.c.request_id == bindparam("request"), revisions.c.work == Work.OPEN.value)
+    select(revisions.c.work)
+    .join(
+        requests,
+        and_(requests.c.request_id == revisions.c.request_id, requests.c.revision == revisions.c.revision),
+    )
+    .where(revisions.c.request_id == bindparam("request"), revisions.c.work == Work.OPEN.value)
 )
+"""Of the revision that stands: one that was replaced stays open where its peer never wrote to it again."""
+
 _PENDING_TURN: Final = Prepared(
     select(turns.c.turn_id).where(turns.c.request_id == bindparam("request"), turns.c.pending == 1)
 )

@@ -17,10 +17,11 @@ from sqlalchemy import Connection, Table, func, insert, select, update
 
 from gateway.inbox.asking import asking
 from gateway.inbox.reading import Listing, list_requests, show_request
+from manager.decisions.decision import Delegate
 from manager.decisions.operators import OperatorRefused, Refusal, Resend
 from manager.decisions.retention import DAY_MS, RetentionPolicy
-from manager.ids import PeerId
-from manager.ledger import holdings, idempotency, requests, revisions, tables
+from manager.ids import PeerId, RequestId
+from manager.ledger import holdings, idempotency, requests, retention, revisions, tables
 from manager.ledger.retention import FORGOTTEN
 from manager.service.operators import Operators
 from manager.service.receiving import Acceptance
@@ -31,6 +32,7 @@ from returns.ledger import tables as way_back
 from returns.ledger.echoes import owns_message
 from returns.ports import Transactions
 from tests.support.databases import Database
+from tests.support.handover import house
 from tests.support.history import PEER, fill, filled, last_asked, request
 from tests.support.returns import FakeAuthority
 from tests.support.storage import migrated
@@ -342,6 +344,26 @@ async def test_a_corrected_request_is_forgotten_again_when_it_is_old_again(datab
         home.clock.advance(LATER)
         assert (await home.run()).requests == 1
         assert (await home.transactions.read(lambda c: revisions.body(c, request(1), 2))).pruned
+
+
+async def test_a_revision_that_was_replaced_keeps_nothing(tmp_path: Path) -> None:
+    """Its peer took up the next one and never wrote to it again, so that it stays open."""
+    async with house(tmp_path) as home:
+        peer = await home.peer("ada")
+        asked = await home.handed("ada")
+        await peer.accept(asked)
+        await home.correct(asked, "And there?")
+        await home.decide(asked, Delegate("ada", "And there?"))
+        await peer.accept(asked, 2)
+
+        async def is_open() -> bool:
+            """Asked for what was made under it, as an answer that is still to be told would keep the request itself."""
+            made = RequestId("r_made_under_it")
+            return (await home.transactions.read(lambda c: retention.standing(c, made, 1, asked))).is_open
+
+        assert await is_open()
+        assert (await peer.post(asked, "result", revision=2, outcome="resolved", text="there")).status == 200
+        assert not await is_open()
 
 
 async def test_our_own_messages_are_known_for_ever(database: Database) -> None:
