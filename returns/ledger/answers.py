@@ -87,17 +87,19 @@ def open_answer(
         _REPLACE.run(connection, {"subject": subject, **values})
 
 
-def stand_again(connection: Connection, subject: SubjectId, revision: int, now: Millis) -> bool:
+def stand_again(
+    connection: Connection, subject: SubjectId, revision: int, now: Millis, *, in_part: bool = False
+) -> bool:
     """Make the last answer to an earlier revision the subject's answer again; False where there is none.
 
     A resend of which nothing was attempted before it was superseded is not it: the return that it was to replace is, as
-    it was before the resend. What was superseded as a whole is no answer.
+    it was before the resend. What was superseded is no answer; ``in_part``: what was told before the rest was is one.
     """
     last = _LAST_OF.first(connection, {"subject": subject, "revision": revision})
     if last is None:
         return False
     chain = list(_chain(connection, ReturnId(cast("str", last["return_id"]))).items())
-    while chain and summarise(of_answer([told for _, told in chain])).status is State.SUPERSEDED:
+    while chain and _is_superseded([told for _, told in chain], in_part=in_part):
         chain.pop()
     if not chain:
         return False
@@ -109,6 +111,12 @@ def stand_again(connection: Connection, subject: SubjectId, revision: int, now: 
         )
         record(connection, subject, return_id, None, now, Fact.STANDS_AGAIN, {"revision": revision})
     return True
+
+
+def _is_superseded(chain: list[list[Standing]], *, in_part: bool) -> bool:
+    if in_part:
+        return all(part.state is State.SUPERSEDED for part in chain[-1])
+    return summarise(of_answer(chain)).status is State.SUPERSEDED
 
 
 def refresh(connection: Connection, subject: SubjectId, return_id: ReturnId, now: Millis) -> None:

@@ -210,6 +210,25 @@ async def test_both_recalled(tmp_path: Path, first: str, end: str, work: str, *,
             assert (shown["revision"], shown["delivery"]["status"]) == (1, ENDS[end][1])
 
 
+async def test_both_recalled_after_a_part_was_told(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        answers = asyncio.Event()
+        home.provider.faults.append(answers)
+        request = await home.answered("one", "two")
+        await home.quiet()
+        await correct(home, request)
+        await recall(home, f"q{request}")
+        home.authority.verdicts[request] = Verdict.QUESTION_RECALLED
+        answers.set()
+        await home.settle(request)
+        assert [part.state for part in await home.parts(request)] == ["delivered", "superseded"]
+        assert (await item(home, request))["revision"] == 2
+        await recall(home, "c")
+        shown = await item(home, request)
+        assert (shown["revision"], shown["work"], shown["needs_operator"]) == (1, "resolved", False)
+        assert (shown["delivery"]["status"], shown["delivery"]["delivered_parts"]) == ("superseded", 1)
+
+
 async def waiting_resend(home: Desk, request: RequestId) -> None:
     """An operator has it sent anew; Lark cannot be reached, so nothing of that is attempted."""
     home.provider.prepare_faults += [refused(Refusal.OFFLINE)] * 1000
