@@ -302,7 +302,9 @@ def note_recalled(
     view = current(connection, request_id, lock=True)
     if not say_nothing or view is None or view.revision != revision:
         return False
-    supersede_unattempted(connection, SubjectId(request_id), before_revision=revision + 1, now=now)
+    supersede_unattempted(
+        connection, SubjectId(request_id), before_revision=revision + 1, now=now, resends_from=revision
+    )
     ended = _end_recalled(connection, view.newest, now, newly=marked.rowcount > 0)
     announce(connection, REQUESTS)
     return ended
@@ -330,6 +332,6 @@ def cancel(connection: Connection, request_id: RequestId, now: Millis, *, by: st
         raise LookupError("There is no such request.")
     if view.newest.work is not Work.OPEN:
         return Cancellation.FINAL
-    supersede_unattempted(connection, SubjectId(request_id), before_revision=view.revision + 1, now=now)
+    supersede_unattempted(connection, SubjectId(request_id), before_revision=view.revision + 1, now=now, resends_from=1)
     announce(connection, REQUESTS)
     return end(connection, view.newest, now, by=by, reason=reason)

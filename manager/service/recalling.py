@@ -9,8 +9,7 @@ told its answer opens the earlier question again, as the next revision, with the
 - the earlier question was answered already, and a send of that answer was attempted: the request goes back to that
   revision, so that the item shows its work and its delivery, proved or not, and an operator acts upon that answer as
   before the correction. The recalled revision keeps its number; the next one gets the number behind it;
-- that answer was to be sent anew by an operator, and the correction replaced this before it was attempted: the answer
-  is as it was before, and whether it is sent anew is for an operator to say again;
+- that answer was to be sent anew by an operator: a correction replaces nothing of this;
 - an operator or the policy ended the earlier question: it stays ended.
 
 A first question that is taken back while a correction of it stands changes nothing of the correction, which keeps the

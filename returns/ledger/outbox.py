@@ -177,13 +177,24 @@ def _insert_part(
     _BODY.run(connection, {"part_id": part, "document": body})
 
 
-def supersede_unattempted(connection: Connection, subject: SubjectId, *, before_revision: int, now: Millis) -> int:
+def supersede_unattempted(
+    connection: Connection,
+    subject: SubjectId,
+    *,
+    before_revision: int,
+    now: Millis,
+    resends_from: int | None = None,
+) -> int:
     """Replace the subject's answers of earlier revisions of which nothing was attempted; the number of those answers.
 
-    An answer that was begun is told to its end. Notices are not touched.
+    An answer that was begun is told to its end, also what an operator had sent anew of it; but resends of the revisions
+    ``resends_from`` on are replaced where nothing of the resend was attempted. Notices are not touched.
     """
     lock_chats_of(connection, subject)
     begun = func.sum(parts.c.attempts) > 0
+    replaceable = returns.c.replaces.is_(None)
+    if resends_from is not None:
+        replaceable |= returns.c.revision >= resends_from
     older = (
         connection.execute(
             select(returns.c.return_id)
@@ -192,6 +203,7 @@ def supersede_unattempted(connection: Connection, subject: SubjectId, *, before_
                 returns.c.subject_id == subject,
                 returns.c.revision < before_revision,
                 returns.c.kind == ReturnKind.ANSWER.value,
+                replaceable,
             )
             .group_by(returns.c.return_id)
             .having(~begun)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from returns.delivery import State
 from returns.ids import SubjectId
@@ -45,7 +45,7 @@ def _states(connection: Connection, subject: SubjectId, revision: int, kind: Ret
 
 
 def was_begun(connection: Connection, subject: SubjectId, revision: int) -> bool:
-    """Whether a send of an answer to this revision was ever attempted: it is told to its end, and not once more."""
+    """Whether an answer to this revision was attempted, or ordered anew: it is told to its end, and not once more."""
     found = connection.execute(
         select(parts.c.part_id)
         .join(returns, returns.c.return_id == parts.c.return_id)
@@ -53,7 +53,7 @@ def was_begun(connection: Connection, subject: SubjectId, revision: int) -> bool
             returns.c.subject_id == subject,
             returns.c.revision == revision,
             returns.c.kind == ReturnKind.ANSWER.value,
-            parts.c.attempts > 0,
+            or_(parts.c.attempts > 0, returns.c.replaces.is_not(None)),
         )
         .limit(1)
     ).first()

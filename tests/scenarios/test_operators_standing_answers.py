@@ -236,26 +236,65 @@ async def waiting_resend(home: Desk, request: RequestId) -> None:
     await home.quiet()
 
 
+@pytest.mark.parametrize("taken_back", [True, False], ids=["taken back", "stands"])
 @pytest.mark.parametrize("end", ["unproved", "undeliverable"])
-async def test_a_resend_that_the_correction_replaced_is_for_the_operator_to_say_again(tmp_path: Path, end: str) -> None:
+async def test_a_resend_goes_on_through_a_correction(tmp_path: Path, end: str, *, taken_back: bool) -> None:
+    """What an operator had sent anew is told to its end, as any answer that was begun."""
     async with desk(tmp_path) as home:
         request = await answered(home, end)
+        await waiting_resend(home, request)
         before = await item(home, request)
+        await correct(home, request)
+        if taken_back:
+            await recall(home, "c")
+            assert await item(home, request) == before
+        home.provider.prepare_faults.clear()
+
+        async def told() -> bool:
+            return (await home.parts(request))[-1].state == "delivered"
+
+        await home.until(told)
+        shown = await item(home, request)
+        assert shown["delivery"]["status"] == ("delivered" if taken_back else "absent")
+        assert (shown["needs_operator"], len(home.provider.messages)) == (False, 1)
+
+
+async def test_a_resend_of_what_was_never_attempted_goes_on_through_a_correction(tmp_path: Path) -> None:
+    """Nobody may be told, until an owner allows it."""
+    async with desk(tmp_path) as home:
+        home.authority.verdicts = {"r_1": Verdict.REVOKED}
+        request = await home.answered("one")
+        assert (await home.settle(request)).status == "undeliverable"
+        home.authority.verdicts.clear()
         await waiting_resend(home, request)
         await correct(home, request)
         await recall(home, "c")
-        assert await item(home, request) == before
         home.provider.prepare_faults.clear()
-        await home.quiet()
-        assert len(home.provider.messages) == 0
-        await home.outcome(await home.act(request, Resend("it is still not there")))
         assert (await home.settle(request)).status == "delivered"
-        assert [part.state for part in await home.parts(request)][1:] == ["superseded", "delivered"]
-        assert (len(home.provider.messages), (await item(home, request))["needs_operator"]) == (1, False)
+        assert (len(home.provider.messages), (await item(home, request))["revision"]) == (1, 1)
+
+
+async def test_the_rest_of_an_answer_goes_on_through_a_correction(tmp_path: Path) -> None:
+    """Its first part is there after all, and the second one was to be told with the resend."""
+    async with desk(tmp_path) as home:
+        home.provider.faults.append("lose")
+        request = await home.answered("one", "two")
+        await home.until(lambda: home.provider.messages, step_ms=1)
+        (message,) = home.provider.messages
+        message.hidden_until = home.clock.now() + 20_000
+        assert (await home.settle(request)).error == "no_match_found"
+        await waiting_resend(home, request)
+        await correct(home, request)
+        await recall(home, "c")
+        home.clock.move(30_000)
+        await home.act(request, Verify())
+        home.provider.prepare_faults.clear()
+        row = await home.settle(request)
+        assert (row.status, row.delivered_parts, len(home.provider.messages)) == ("delivered", 2, 3)
 
 
 @pytest.mark.parametrize("shown", [True, False], ids=["readable", "not readable"])
-async def test_a_late_answer_that_is_read_meanwhile_stands(tmp_path: Path, *, shown: bool) -> None:
+async def test_the_late_answer_says_whether_the_resend_goes_on(tmp_path: Path, *, shown: bool) -> None:
     """A gateway stood still in its send; its answer names the message after the resend was ordered."""
     async with desk(tmp_path) as home:
         answers = asyncio.Event()
@@ -276,9 +315,8 @@ async def test_a_late_answer_that_is_read_meanwhile_stands(tmp_path: Path, *, sh
             home.provider.prepare_faults.clear()
             assert (await item(home, request))["revision"] == 1
             row = await home.settle(request)
-        ended = ("delivered", None) if shown else ("explicit_unverified", "provider_message_missing")
-        assert (row.status, row.error) == ended
-        assert (len(home.provider.sends), (await item(home, request))["needs_operator"]) == (1, not shown)
+        assert (row.status, row.error, (await item(home, request))["needs_operator"]) == ("delivered", None, False)
+        assert len(home.provider.sends) == (1 if shown else 2)
 
 
 class SaysRecalled(FakeAuthority):

@@ -243,7 +243,7 @@ async def test_an_edit_adds_nothing_to_what_was_taken_back(tmp_path: Path, edits
 
 
 async def test_recalled_before_the_answer_that_is_sent_anew_went_out(tmp_path: Path) -> None:
-    """The correction replaced it before any attempt: the answer is as it was, and the question is not asked again."""
+    """A correction replaces nothing that an operator had sent anew, and the question is not asked again."""
     async with world(tmp_path) as it:
         question, correction = asked()
         async with it.running():
@@ -262,7 +262,7 @@ async def test_recalled_before_the_answer_that_is_sent_anew_went_out(tmp_path: P
         async with it.running():
             await it.until_idle(2)
         assert await revisions(it) == [(1, "resolved"), (2, "cancelled")]
-        assert [row["state"] for row in await it.rows(returned.parts)] == ["sending", "superseded"]
+        assert [row["state"] for row in await it.rows(returned.parts)] == ["sending", "queued"]
 
 
 async def test_the_first_question_recalled_while_the_correction_stands(tmp_path: Path) -> None:
