@@ -24,7 +24,7 @@ from manager.ledger.facts import record
 from manager.ledger.revisions import RevisionView
 from manager.service.telling import Telling
 from returns.ids import Millis, SubjectId
-from returns.ledger.outbox import ReturnKind
+from returns.ledger.outbox import ReturnKind, supersede_notices
 from returns.ledger.untold import notice_reaches
 from returns.ledger.wakeups import REQUESTS, announce
 
@@ -153,18 +153,21 @@ class _Step:
         self.tell(ReturnKind.NOTICE, sentences.handed_over(peer.name, peer.presence, self.turn.language))
 
     def is_known_to_have(self, peer: PeerId) -> bool:
-        """Whether the asker was told, or will be, that the peer has an earlier revision."""
+        """Whether the asker was told that the peer has an earlier revision.
+
+        What waits to tell it is replaced: it would not be told any more if that revision's question were recalled.
+        """
         request = self.turn.request_id
-        return any(
-            notice_reaches(
-                self.connection,
-                SubjectId(request),
-                view.revision,
-                recalled=turn_views.is_recalled(self.connection, request, view.revision),
-            )
-            for view in revisions.earlier(self.connection, request, self.turn.revision)
-            if view.receiver == peer
-        )
+        earlier = revisions.earlier(self.connection, request, self.turn.revision)
+        held = [view.revision for view in earlier if view.receiver == peer]
+        for revision in held:
+            supersede_notices(self.connection, SubjectId(request), revision, self.now)
+        return any(self.reaches(revision) for revision in held)
+
+    def reaches(self, revision: int) -> bool:
+        request = self.turn.request_id
+        recalled = turn_views.is_recalled(self.connection, request, revision)
+        return notice_reaches(self.connection, SubjectId(request), revision, recalled=recalled)
 
     def leave_unresolved(self, route: Unresolved, decision: Delegate, searched: int) -> None:
         detail: Detail = {"gap": route.gap.value, "searched": searched}

@@ -95,7 +95,7 @@ def let_stand(
     standing = routes.standing(connection, request, recalled)
     if standing is None:
         before = _told_before(connection, request, recalled)
-        return before is not None and _go_back(connection, request, recalled, before, now, in_part=True)
+        return before is not None and _go_back(connection, request, recalled, before, now)
     if was_begun(connection, SubjectId(request), standing) and _go_back(connection, request, recalled, standing, now):
         return True
     ended_by_another = requests.was_refused(connection, request, standing)
@@ -116,14 +116,9 @@ def _told_before(connection: Connection, request: RequestId, recalled: int) -> i
     return next((revision for revision in begun if not is_untold(connection, subject, revision)), None)
 
 
-def _go_back(
-    connection: Connection, request: RequestId, recalled: int, standing: int, now: Millis, *, in_part: bool = False
-) -> bool:
-    """Let the request show an earlier revision whose answer was begun; False where the rest of that was replaced.
-
-    ``in_part``: also then.
-    """
-    if not answers.stand_again(connection, SubjectId(request), standing, now, in_part=in_part):
+def _go_back(connection: Connection, request: RequestId, recalled: int, standing: int, now: Millis) -> bool:
+    """Let the request show an earlier revision whose answer was begun; False where all of that was replaced."""
+    if not answers.stand_again(connection, SubjectId(request), standing, now):
         return False
     requests.stand_again(connection, request, standing)
     record(connection, request, recalled, now, STANDS_AGAIN, {"standing": standing})

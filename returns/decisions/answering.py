@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from returns.delivery import Error, State, Verification, needs_operator, worst
 from returns.ids import Millis
 
+_NOT_SENT = (State.SUPERSEDED, State.UNDELIVERABLE)
+_MAY_BE_THERE = (State.EXPLICIT_UNVERIFIED, State.VERIFICATION_REQUIRED)
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -57,6 +60,7 @@ def of_answer(returns: Sequence[Sequence[Standing]]) -> list[Standing]:
 
     A part that repeats what turned out to be delivered is shown as that, whatever becomes of it by itself: the asker
     has been told. It may not have been sent, or not arrived, or be there as a second copy; its own facts say which.
+    One that was definitely not sent says nothing of what it repeats: where that may be there, it is shown.
     """
     found: list[Standing] = []
     for standings in returns:
@@ -67,9 +71,12 @@ def of_answer(returns: Sequence[Sequence[Standing]]) -> list[Standing]:
 
 
 def _told(before: Standing, standing: Standing) -> Standing:
-    """What shows of a part that repeats ``before``: the one of both that was proved first, or else the later one."""
+    """What shows of a part that repeats ``before``: the one of both that was proved first, or else the later one.
+
+    Or, where the later one is known not to be there, the one of which that is not known.
+    """
     if before.state is not State.DELIVERED:
-        return standing
+        return before if standing.state in _NOT_SENT and before.state in _MAY_BE_THERE else standing
     proved_again = standing.state is State.DELIVERED
     return standing if proved_again and _proved_at(standing) < _proved_at(before) else before
 

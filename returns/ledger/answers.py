@@ -33,7 +33,7 @@ _COLUMNS = ("return_id", "revision", *_SUMMARY)
 _LATEST: Final = Prepared(
     select(answers.c.return_id, answers.c.revision).where(answers.c.subject_id == bindparam("subject"))
 )
-_LAST_OF: Final = Prepared(
+_OF_REVISION: Final = Prepared(
     select(returns.c.return_id)
     .where(
         returns.c.subject_id == bindparam("subject"),
@@ -41,7 +41,6 @@ _LAST_OF: Final = Prepared(
         returns.c.kind == "answer",
     )
     .order_by(returns.c.seq.desc())
-    .limit(1)
 )
 _OPEN: Final = Prepared(insert(answers), ("subject_id", "place", *_COLUMNS))
 _REPLACE: Final = Prepared(update(answers).where(answers.c.subject_id == bindparam("subject")), _COLUMNS)
@@ -87,36 +86,28 @@ def open_answer(
         _REPLACE.run(connection, {"subject": subject, **values})
 
 
-def stand_again(
-    connection: Connection, subject: SubjectId, revision: int, now: Millis, *, in_part: bool = False
-) -> bool:
+def stand_again(connection: Connection, subject: SubjectId, revision: int, now: Millis) -> bool:
     """Make the last answer to an earlier revision the subject's answer again; False where there is none.
 
-    A resend of which nothing was attempted before it was superseded is not it: the return that it was to replace is, as
-    it was before the resend. What was superseded is no answer; ``in_part``: what was told before the rest was is one.
+    What was superseded as a whole is none.
     """
-    last = _LAST_OF.first(connection, {"subject": subject, "revision": revision})
-    if last is None:
-        return False
-    chain = list(_chain(connection, ReturnId(cast("str", last["return_id"]))).items())
-    while chain and _is_superseded([told for _, told in chain], in_part=in_part):
-        chain.pop()
-    if not chain:
-        return False
-    return_id = chain[-1][0]
-    if _LATEST.only(connection, {"subject": subject})["return_id"] != return_id:
-        summary = summarise(of_answer([told for _, told in chain]))
-        _REPLACE.run(
-            connection, {"subject": subject, "return_id": return_id, "revision": revision, **_columns(summary, now)}
-        )
-        record(connection, subject, return_id, None, now, Fact.STANDS_AGAIN, {"revision": revision})
-    return True
+    for row in _OF_REVISION.rows(connection, {"subject": subject, "revision": revision}):
+        return_id = ReturnId(cast("str", row["return_id"]))
+        told = of_answer(list(_chain(connection, return_id).values()))
+        if any(part.state is not State.SUPERSEDED for part in told):
+            _stand(connection, subject, return_id, revision, summarise(told), now)
+            return True
+    return False
 
 
-def _is_superseded(chain: list[list[Standing]], *, in_part: bool) -> bool:
-    if in_part:
-        return all(part.state is State.SUPERSEDED for part in chain[-1])
-    return summarise(of_answer(chain)).status is State.SUPERSEDED
+def _stand(
+    connection: Connection, subject: SubjectId, return_id: ReturnId, revision: int, summary: Summary, now: Millis
+) -> None:
+    if _LATEST.only(connection, {"subject": subject})["return_id"] == return_id:
+        return
+    values = {"return_id": return_id, "revision": revision, **_columns(summary, now)}
+    _REPLACE.run(connection, {"subject": subject, **values})
+    record(connection, subject, return_id, None, now, Fact.STANDS_AGAIN, {"revision": revision})
 
 
 def refresh(connection: Connection, subject: SubjectId, return_id: ReturnId, now: Millis) -> None:

@@ -109,6 +109,7 @@ def _withhold(connection: Connection, part: Part, verdict: Verdict, now: Millis)
             move(connection, part, Event.ROUTE_GONE, now)
         case Verdict.QUESTION_RECALLED if part.attempts:
             move(connection, part, Event.QUESTION_RECALLED, now)
+            supersede_from(connection, part.return_id, part.position + 1, now)
         case Verdict.QUESTION_RECALLED:
             supersede_from(connection, part.return_id, part.position, now)
         case Verdict.ALLOWED:
@@ -200,6 +201,8 @@ def _refuse(connection: Connection, part: Part, plan: Plan, now: Millis, told: T
         }
     if not move(connection, part, plan.event, now, due_at=Millis(now + plan.delay_ms), changes=changes, told=told):
         return False
+    if plan.event is Event.QUESTION_RECALLED:
+        supersede_from(connection, part.return_id, part.position + 1, now)
     left = load(connection, part.part_id) if part.stopped else None
     if left is not None and left.state is State.RETRY_PENDING:  # it was cancelled while the send was under way
         move(connection, left, Event.SUPERSEDED, now)

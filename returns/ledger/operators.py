@@ -23,9 +23,9 @@ from returns.ledger.locators import Holder, Kept, Source, holders, keep, locator
 from returns.ledger.locking import lock_chats_of
 from returns.ledger.moves import Told, move, note, write
 from returns.ledger.outbox import NewReturn, ReturnKind, enqueue, supersede_from
-from returns.ledger.parts import Part, body_of, from_row, route_of, selection, way_of
+from returns.ledger.parts import Part, body_of, from_row, load, route_of, selection, way_of
 from returns.ledger.prepared import Row
-from returns.ledger.repeating import Earlier, earlier
+from returns.ledger.repeating import Earlier, earlier, may_be_there, repeated_by
 from returns.ledger.tables import answers, part_bodies, parts, returns
 from returns.ledger.wakeups import RETURNS, announce
 from returns.ports import Locator
@@ -34,6 +34,7 @@ GIVE_UP_AFTER_MS: Final = ReturnsPolicy().give_up_after_ms
 
 _LOOKED_AT = (State.EXPLICIT_UNVERIFIED, State.VERIFICATION_REQUIRED)
 _UNSENT = (State.QUEUED, State.RETRY_PENDING)
+_NOT_SENT = (State.SUPERSEDED, State.UNDELIVERABLE)
 
 
 class Naming(Enum):
@@ -105,8 +106,8 @@ def look_further(connection: Connection, part: Part, now: Millis, *, give_up_aft
 def unproved(connection: Connection, answer: AnswerNow) -> Part | None:
     """The first part of the answer that was attempted and is not proved, or cannot be delivered.
 
-    Not one that repeats what is delivered: the asker has that. Under ``lock_chats_of`` it stays as it is until the
-    transaction ends.
+    Not one that repeats what is delivered: the asker has that. Where it was definitely not sent anew, and what it
+    repeats may be there, that is the one. Under ``lock_chats_of`` it stays as it is until the transaction ends.
     """
     return next(iter(_open(connection, answer, (*_LOOKED_AT, State.UNDELIVERABLE))), None)
 
@@ -145,8 +146,10 @@ def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Mill
 
     Raises ``NoLongerKept`` (see ``is_kept``), and nothing is sent.
     The caller knows that the part was looked for, or that it was definitely not delivered, and that it may be told
-    along its route. What was queued behind it becomes superseded; what was proved before it stays in the answer.
+    along its route. What was queued behind it becomes superseded; what was proved before it stays in the answer. Where
+    the part was sent anew before, the new return replaces that one.
     """
+    part = _newest(connection, part)
     rest = _rest(connection, part)
     kind = ReturnKind(part.kind)
     documents = tuple(body_of(connection, each) for each in rest)
@@ -174,7 +177,7 @@ def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Mill
 
 def is_kept(connection: Connection, part: Part) -> bool:
     """Whether the texts from ``part`` on are still there: retention forgets them in the end."""
-    ids = [each.part_id for each in _rest(connection, part)]
+    ids = [each.part_id for each in _rest(connection, _newest(connection, part))]
     kept = select(func.count()).select_from(part_bodies).where(part_bodies.c.part_id.in_(ids))
     return connection.execute(kept).scalar_one() == len(ids)
 
@@ -207,9 +210,26 @@ def _parts(connection: Connection, answer: AnswerNow) -> list[Part]:
 
 
 def _open(connection: Connection, answer: AnswerNow, states: Collection[State]) -> list[Part]:
-    """The answer's parts in these states that repeat nothing of which it is known that the asker has it."""
-    found = [part for part in _parts(connection, answer) if part.state in states]
-    return [part for part in found if earlier(connection, part) is not Earlier.DELIVERED]
+    """The answer's parts in these states, as they show, that repeat nothing of which the asker is known to have it."""
+    found = [_shown(connection, part) for part in _parts(connection, answer)]
+    wanted = (part for part in found if part.state in states)
+    return [part for part in wanted if earlier(connection, part) is not Earlier.DELIVERED]
+
+
+def _shown(connection: Connection, part: Part) -> Part:
+    """The part, or what it repeats, where that may be there and the part is known not to be (``answering``)."""
+    before = may_be_there(connection, part) if part.state in _NOT_SENT else None
+    return (None if before is None else load(connection, before)) or part
+
+
+def _newest(connection: Connection, part: Part) -> Part:
+    """The part, or the last one that repeats it."""
+    later = repeated_by(connection, part)
+    if not later:
+        return part
+    return_id, position = later[-1]
+    query = selection().where(parts.c.return_id == return_id, parts.c.position == position)
+    return from_row(cast("Row", connection.execute(query).mappings().one()))
 
 
 def _rest(connection: Connection, part: Part) -> list[Part]:

@@ -214,6 +214,20 @@ def supersede_unattempted(
     return sum(supersede_from(connection, ReturnId(return_id), 0, now) > 0 for return_id in older)
 
 
+def supersede_notices(connection: Connection, subject: SubjectId, revision: int, now: Millis) -> None:
+    """Replace the notices of a revision that were not attempted."""
+    lock_chats_of(connection, subject)
+    notices = connection.execute(
+        select(returns.c.return_id).where(
+            returns.c.subject_id == subject,
+            returns.c.revision == revision,
+            returns.c.kind == ReturnKind.NOTICE.value,
+        )
+    ).scalars()
+    for return_id in notices.all():
+        supersede_from(connection, ReturnId(return_id), 0, now)
+
+
 def supersede_from(connection: Connection, return_id: ReturnId, position: int, now: Millis) -> int:
     """Supersede the unattempted parts of a return from ``position`` on; the number of them."""
     waiting = (State.QUEUED.value, State.RETRY_PENDING.value)

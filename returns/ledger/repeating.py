@@ -6,6 +6,7 @@ itself, and keeps nothing back any more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final, cast
 
@@ -13,16 +14,16 @@ from sqlalchemy import Connection, bindparam, select
 
 from returns.decisions.answering import kept_of_replaced
 from returns.delivery import State
-from returns.ids import ReturnId
+from returns.ids import PartId, ReturnId
 from returns.ledger.parts import Part
-from returns.ledger.prepared import Prepared
+from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import part_locators, parts, returns
 
 _RETURN: Final = Prepared(
     select(returns.c.parts, returns.c.replaces).where(returns.c.return_id == bindparam("return_id"))
 )
 _PART: Final = Prepared(
-    select(parts.c.state, part_locators.c.message_id)
+    select(parts.c.part_id, parts.c.state, part_locators.c.message_id)
     .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
     .where(parts.c.return_id == bindparam("return_id"), parts.c.position == bindparam("position"))
 )
@@ -50,22 +51,36 @@ def earlier(connection: Connection, part: Part) -> Earlier:
 
     Call it under the lock of the part's chat (``locking``): then it stays so until the transaction ends.
     """
-    found, position = Earlier.NONE, part.position
+    found = Earlier.NONE
+    for row in _repeats(connection, part):
+        if row["state"] == State.DELIVERED.value:
+            return Earlier.DELIVERED
+        if row["state"] == State.VERIFICATION_REQUIRED.value and row["message_id"] is not None:
+            found = Earlier.BEING_READ
+    return found
+
+
+def may_be_there(connection: Connection, part: Part) -> PartId | None:
+    """The last one of what the part repeats that may be in the chat; None where it is known what became of all."""
+    unknown = (State.EXPLICIT_UNVERIFIED.value, State.VERIFICATION_REQUIRED.value)
+    found = (PartId(cast("str", row["part_id"])) for row in _repeats(connection, part) if row["state"] in unknown)
+    return next(found, None)
+
+
+def _repeats(connection: Connection, part: Part) -> Iterator[Row]:
+    """What the part repeats, the last one first."""
     if part.replaces is None:
-        return found
+        return
+    position = part.position
     later = _RETURN.only(connection, {"return_id": part.return_id})
     while later["replaces"] is not None:
         replaced = ReturnId(cast("str", later["replaces"]))
         of_replaced = _RETURN.only(connection, {"return_id": replaced})
         position += kept_of_replaced(cast("int", of_replaced["parts"]), cast("int", later["parts"]))
         row = _PART.first(connection, {"return_id": replaced, "position": position})
-        state = None if row is None else State(row["state"])
-        if state is State.DELIVERED:
-            return Earlier.DELIVERED
-        if row is not None and state is State.VERIFICATION_REQUIRED and row["message_id"] is not None:
-            found = Earlier.BEING_READ
+        if row is not None:
+            yield row
         later = of_replaced
-    return found
 
 
 def repeated_by(connection: Connection, part: Part) -> list[tuple[ReturnId, int]]:

@@ -40,7 +40,7 @@ async def test_a_correction_is_the_next_revision(home: House) -> None:
     late = await atlas.post(request, "result", outcome="resolved", text="of this year")
     assert (late.status, late.code, late.field) == (409, "revision_conflict", "revision")
     await home.decide(request, Delegate("atlas", "of last year"))
-    assert [kind for kind, _ in await home.told(request)] == ["notice"]  # handing over is told once
+    assert await home.parts(request) == ["superseded", "queued"]  # handing over is told once
     (item,) = (await atlas.list()).body["items"]
     assert (item["revision"], item["assignment"], item["assessment"]) == (2, "stored", "pending")
     assert [item["revision"] for item in (await atlas.list("?state=all")).body["items"]] == [2]

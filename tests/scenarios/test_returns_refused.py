@@ -42,7 +42,9 @@ async def test_refused_for_good(tmp_path: Path, kind: Refusal, error: str) -> No
         assert await ended(home, subject) == ("undeliverable", error)
         row = await home.answer(subject)
         assert (row.attempts, row.needs_operator) == (1, True)
-        assert [p.error for p in await home.parts(subject)] == [error, "earlier_part_unverified"]
+        rest = ("superseded", None) if kind is Refusal.QUESTION_RECALLED else ("queued", "earlier_part_unverified")
+        first, second = await home.parts(subject)
+        assert (first.error, (second.state, second.error)) == (error, rest)
         assert len(home.provider.sends) == 1
         assert ("refused", {"refusal": kind.value, "code": 230002}) in await home.facts(subject)
 

@@ -141,11 +141,15 @@ def test_a_part_that_repeats_what_is_delivered_shows_that(later: State) -> None:
     first = Standing(State.DELIVERED, None, Verification.DIRECT, 1, delivered_at=Millis(5))
     lost = Standing(State.EXPLICIT_UNVERIFIED, Error.NO_MATCH_FOUND, attempts=1)
     again = Standing(later, None, Verification.RECONCILED, 2, needs_configuration=True, delivered_at=Millis(9))
-    assert of_answer([[first, lost], [again]]) == [first, again], "it repeats the second one"
+    told = lost if later in (State.SUPERSEDED, State.UNDELIVERABLE) else again
+    assert of_answer([[first, lost], [again]]) == [first, told], "it repeats the second one"
     assert of_answer([[lost, first], [again]]) == [lost, first]
+    refused = Standing(State.UNDELIVERABLE, Error.CONTENT_REFUSED, attempts=1)
+    assert of_answer([[refused], [again]]) == [again]
+    assert of_answer([[lost], [refused], [refused]]) == [lost], "along a chain"
     assert of_answer([[first], [again], [lost]]) == [first], "along a chain"
     assert of_answer([[lost], [again], [first]]) == [first], "it was proved before that one"
-    assert of_answer([[lost], [again]]) == [again]
+    assert of_answer([[lost], [again]]) == [told], "what was not sent says nothing of the first"
 
 
 def fact(position: int | None, name: str, **detail: object) -> replay.Recorded:
