@@ -26,12 +26,13 @@ def was_told(connection: Connection, subject: SubjectId, revision: int) -> bool:
 
 
 def notice_reaches(connection: Connection, subject: SubjectId, revision: int, *, recalled: bool) -> bool:
-    """Whether a notice of this revision was told, may have been, or will be.
+    """Whether a notice of this revision was told, is being proved, or will be told.
 
-    What waits will not, where the question was ``recalled``.
+    What waits will not, where the question was ``recalled``. One that could not be proved may have been told, but
+    nobody can say so.
     """
-    lost = _NOT_TOLD if recalled else _NOT_TOLD - _WAITING
-    return not _states(connection, subject, revision, ReturnKind.NOTICE) <= lost
+    lost = {*_NOT_TOLD, State.EXPLICIT_UNVERIFIED}
+    return not _states(connection, subject, revision, ReturnKind.NOTICE) <= (lost if recalled else lost - _WAITING)
 
 
 def _states(connection: Connection, subject: SubjectId, revision: int, kind: ReturnKind) -> frozenset[State]:

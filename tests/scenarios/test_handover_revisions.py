@@ -16,10 +16,11 @@ from manager.ledger.tables import chats
 from manager.service.authority import StewardAuthority
 from manager.service.recalling import take_back
 from returns.decisions.policy import ReturnsPolicy
-from returns.ids import MessageId, Millis, SubjectId
-from returns.ledger import attempts
+from returns.ids import ChatId, MessageId, Millis, PartId, SubjectId
+from returns.ledger import attempts, checks
+from returns.ledger.checks import Found
 from returns.ledger.tables import parts
-from returns.ports import Refusal, Refused, Verdict
+from returns.ports import Accepted, Locator, Refusal, Refused, Unknown, Verdict
 from tests.support.handover import APP, House, house
 from tests.support.returns import FakeAuthority
 
@@ -251,3 +252,47 @@ async def test_a_correction_recalled_after_the_peer_of_the_question_went_quiet(h
     refused = await home.ask("q")
     await home.transactions.run(lambda c: requests.cancel(c, refused, home.clock.now(), by="ann", reason="no"))
     assert await home.transactions.read(lambda c: requests.was_refused(c, refused, 1)) is True
+
+
+async def send_first(home: House, request: str, *, lost: bool) -> str:
+    """Send the first thing told of the request; the state it comes to."""
+    policy, authority, now = ReturnsPolicy(), FakeAuthority(), home.clock.now()
+
+    def work(connection: Connection) -> str:
+        of_request = select(parts.c.part_id).where(parts.c.subject_id == request)
+        part = PartId(connection.execute(of_request).scalars().first())
+        attempt = attempts.begin(connection, part, "one", now, policy, authority)
+        where = Locator(MessageId(f"om_{part}"), ChatId("oc_1"), None)
+        outcome = Unknown("timeout") if lost else Accepted(where)
+        attempts.conclude(connection, attempt, outcome, now, policy)
+        if lost:
+            later = Millis(now + 60_000)
+            search = checks.begin(connection, part, "one", later, policy, authority)
+            checks.conclude_search(connection, search, Found((), later), later, policy)
+        return connection.execute(select(parts.c.state).where(parts.c.part_id == part)).scalar_one()
+
+    return await home.transactions.run(work)
+
+
+@pytest.mark.parametrize(
+    ("lost", "state", "again"), [(False, "verification_required", False), (True, "explicit_unverified", True)]
+)
+async def test_who_has_it_is_told_again_where_nobody_can_say_that_it_was_told(
+    home: House, state: str, *, lost: bool, again: bool
+) -> None:
+    await home.peer("atlas")
+    request = await home.handed("atlas")
+    assert await send_first(home, request, lost=lost) == state
+    await home.correct(request, "Also: of last year")
+    await home.decide(request, Delegate("atlas", "of last year"))
+    assert await home.parts(request) == [state, *(["queued"] if again else [])]
+
+
+async def test_recalling_the_first_question_takes_no_word_from_its_correction(home: House) -> None:
+    """Both went to the same peer, before anything was told."""
+    await home.peer("atlas")
+    request = await home.handed("atlas")
+    await home.correct(request, "Also: of last year")
+    await home.decide(request, Delegate("atlas", "of last year"))
+    await recall(home, request)
+    assert await home.parts(request) == ["superseded", "queued"]
