@@ -8,25 +8,39 @@ from __future__ import annotations
 
 from typing import Final
 
-_NOT_TOLD: Final = """
-    NOT EXISTS (
+_REPEATED: Final = """
         WITH RECURSIVE earlier(return_id, replaces, parts) AS (
             SELECT b.return_id, b.replaces, b.parts FROM returns b WHERE b.return_id = o.replaces
             UNION ALL
             SELECT b.return_id, b.replaces, b.parts FROM returns b JOIN earlier ON b.return_id = earlier.replaces
         )
-        SELECT 1 FROM earlier
+        SELECT told.part_id FROM earlier
         JOIN parts told ON told.return_id = earlier.return_id AND told.position = n.position + earlier.parts - o.parts
-        WHERE told.state = 'delivered'
-    )
 """
-"""Whether nothing that the part ``n`` of the return ``o`` repeats is delivered: a return that replaces another one
-carries its last parts."""
+"""What the part ``n`` of the return ``o`` repeats: a return that replaces another one carries its last parts."""
+
+_NOT_TOLD: Final = "".join(("NOT EXISTS (", _REPEATED, "WHERE told.state = 'delivered')"))
+"""Whether nothing that the part ``n`` of the return ``o`` repeats is delivered."""
+
+_SHOWN: Final = "".join(
+    (
+        "COALESCE(CASE WHEN n.state IN ('undeliverable', 'superseded') THEN (",
+        _REPEATED,
+        """
+            WHERE told.state IN ('explicit_unverified', 'verification_required')
+            ORDER BY told.return_seq DESC LIMIT 1
+        ) END, n.part_id)""",
+    )
+)
+"""The part ``n`` of the return ``o``, or what it repeats: what was not sent says nothing of what may be there (see
+``returns.decisions.answering``)."""
 
 _UNPROVED_NOTICE: Final = "".join(
     (
+        "SELECT ",
+        _SHOWN,
         """
-    SELECT n.part_id FROM parts n
+    FROM parts n
     JOIN returns o ON o.return_id = n.return_id AND o.kind = 'notice' AND o.revision = r.revision
     WHERE n.subject_id = r.request_id
       AND (n.state IN ('explicit_unverified', 'undeliverable') OR (n.state = 'retry_pending' AND n.needs_configuration))
@@ -150,10 +164,13 @@ JOIN parts n ON n.return_id = COALESCE(
         _NOT_TOLD,
         """
      ORDER BY CASE WHEN n.state = 'verification_required' THEN 1 ELSE 0 END, n.return_seq DESC, n.position LIMIT 1)
-) AND n.state IN ('explicit_unverified', 'verification_required')
+)
 JOIN returns o ON o.return_id = n.return_id
-JOIN part_candidates c ON c.part_id = n.part_id
-LEFT JOIN part_bodies b ON b.part_id = n.part_id
+JOIN parts p ON p.state IN ('explicit_unverified', 'verification_required') AND p.part_id = """,
+        _SHOWN,
+        """
+JOIN part_candidates c ON c.part_id = p.part_id
+LEFT JOIN part_bodies b ON b.part_id = p.part_id
 WHERE r.request_id = :request
   AND """,
         _NOT_TOLD,

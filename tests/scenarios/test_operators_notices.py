@@ -216,3 +216,15 @@ async def test_what_turned_up_since_is_not_told_again(tmp_path: Path) -> None:
         )
         assert await home.refused(request, Resend("not there")) == "not_resendable"
         assert seen(home) == ["which one?"]
+
+
+async def test_one_that_was_refused_anew_hides_no_first_one(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        request = await unproved(home)
+        home.provider.faults.append(refused(Refusal.NOT_ALLOWED))
+        assert await home.outcome(await home.act(request, Resend("not there"))) == "queued"
+        await ended(home, request, "undeliverable")
+        assert (await home.shown(request))["notice"] == UNPROVED
+        home.provider.say(route(reply_to=f"om_q{request}"), text("which one?"))
+        assert await home.outcome(await home.act(request, Resend("not there"))) == "proved"
+        assert ((await home.shown(request))["notice"], len(home.provider.messages)) == (None, 1)

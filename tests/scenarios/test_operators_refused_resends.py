@@ -10,7 +10,7 @@ from manager.decisions.operators import Found, Resend, Verify
 from manager.ids import RequestId
 from returns.ports import Refusal
 from tests.support.operators import Desk, desk
-from tests.support.returns import refused, visible_of
+from tests.support.returns import refused, route, text, visible_of
 
 REFUSED = (Refusal.NOT_ALLOWED, Refusal.CONTENT, Refusal.QUESTION_RECALLED)
 
@@ -71,3 +71,14 @@ async def test_the_rest_goes_out_once_the_first_send_is_found(tmp_path: Path) ->
         assert await home.outcome(await home.act(request, Verify())) == "proved"
         assert (await home.settle(request)).status == "delivered"
         assert texts(home) == ["one", "two"]
+
+
+async def test_candidates_of_the_first_send_are_numbered(tmp_path: Path) -> None:
+    """The resend was refused; two messages could be the first send's."""
+    async with desk(tmp_path) as home:
+        request = await refused_the_second_time(home, Refusal.NOT_ALLOWED, "one")
+        home.provider.say(route(reply_to=f"om_q{request}"), text("one"))
+        assert await home.outcome(await home.act(request, Resend("I see two"))) == "ambiguous"
+        assert [each["number"] for each in (await home.shown(request))["candidates"]] == [1, 2]
+        assert await home.outcome(await home.act(request, Found("1"))) == "proved"
+        assert (await home.shown(request))["delivery"]["status"] == "delivered"
