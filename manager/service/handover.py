@@ -160,13 +160,16 @@ class _Step:
         request = self.turn.request_id
         earlier = revisions.earlier(self.connection, request, self.turn.revision)
         held = [view.revision for view in earlier if view.receiver == peer]
+        if any(self.reaches(revision, waiting=False) for revision in held):
+            return True
         for revision in held:
             supersede_notices(self.connection, SubjectId(request), revision, self.now)
-        return any(self.reaches(revision) for revision in held)
+        return any(self.reaches(revision, waiting=True) for revision in held)
 
-    def reaches(self, revision: int) -> bool:
+    def reaches(self, revision: int, *, waiting: bool) -> bool:
+        """Whether a notice of the revision was told; ``waiting``: or waits and may still be told."""
         request = self.turn.request_id
-        recalled = turn_views.is_recalled(self.connection, request, revision)
+        recalled = not waiting or turn_views.is_recalled(self.connection, request, revision)
         return notice_reaches(self.connection, SubjectId(request), revision, recalled=recalled)
 
     def leave_unresolved(self, route: Unresolved, decision: Delegate, searched: int) -> None:
