@@ -19,13 +19,13 @@ from manager.decisions.language import Language
 from manager.decisions.routing import Candidate, Routed, Unresolved
 from manager.decisions.work import Work, WorkEvent
 from manager.ids import ConversationId, PeerId, RequestId
-from manager.ledger import peers, requests, revisions, turn_views
+from manager.ledger import peers, requests, revisions
 from manager.ledger.facts import record
 from manager.ledger.revisions import RevisionView
 from manager.service.telling import Telling
 from returns.ids import Millis, SubjectId
 from returns.ledger.outbox import ReturnKind, supersede_notices
-from returns.ledger.untold import notice_reaches
+from returns.ledger.untold import notice_was_told
 from returns.ledger.wakeups import REQUESTS, announce
 
 Detail: TypeAlias = dict[str, str | int | bool | None]
@@ -153,24 +153,18 @@ class _Step:
         self.tell(ReturnKind.NOTICE, sentences.handed_over(peer.name, peer.presence, self.turn.language))
 
     def is_known_to_have(self, peer: PeerId) -> bool:
-        """Whether the asker was told that the peer has an earlier revision.
+        """Whether what the asker was told last of who has the request is that this peer has it.
 
-        What waits to tell it is replaced: it would not be told any more if that revision's question were recalled.
+        Only what is proved counts. What waits to tell it of an earlier revision is replaced: it would not be true any
+        more, or not be told if that revision's question were recalled.
         """
-        request = self.turn.request_id
+        request, subject = self.turn.request_id, SubjectId(self.turn.request_id)
         earlier = revisions.earlier(self.connection, request, self.turn.revision)
-        held = [view.revision for view in earlier if view.receiver == peer]
-        if any(self.reaches(revision, waiting=False) for revision in held):
-            return True
-        for revision in held:
-            supersede_notices(self.connection, SubjectId(request), revision, self.now)
-        return any(self.reaches(revision, waiting=True) for revision in held)
-
-    def reaches(self, revision: int, *, waiting: bool) -> bool:
-        """Whether a notice of the revision was told; ``waiting``: or waits and may still be told."""
-        request = self.turn.request_id
-        recalled = not waiting or turn_views.is_recalled(self.connection, request, revision)
-        return notice_reaches(self.connection, SubjectId(request), revision, recalled=recalled)
+        held = [view for view in reversed(earlier) if view.receiver is not None]
+        for view in held:
+            supersede_notices(self.connection, subject, view.revision, self.now)
+        told = (view.receiver for view in held if notice_was_told(self.connection, subject, view.revision))
+        return next(told, None) == peer
 
     def leave_unresolved(self, route: Unresolved, decision: Delegate, searched: int) -> None:
         detail: Detail = {"gap": route.gap.value, "searched": searched}

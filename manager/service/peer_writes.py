@@ -134,7 +134,8 @@ class RevisionWriter:
         detail: dict[str, str | int | bool | None] = {"write": kind, "refused": code.value}
         if isinstance(write, Conclude):
             detail |= {"outcome": write.outcome.value, "bytes": len(write.text.encode())}
-            if keep and revisions.body(self.connection, view.request_id, view.revision).result is None:
+            body = revisions.body(self.connection, view.request_id, view.revision)
+            if keep and body.result is None and not body.pruned:
                 revisions.write_result(self.connection, view.request_id, view.revision, self._result(write))
         self._note(view, "late_result" if isinstance(write, Conclude) else "late_write", detail)
         raise Late(Refused(code, message, field))

@@ -53,6 +53,9 @@ _PART: Final = Prepared(
 _BODY: Final = Prepared(insert(part_bodies), ("part_id", "document"))
 
 
+_WAITING: Final = (State.QUEUED.value, State.RETRY_PENDING.value)
+
+
 class ReturnKind(Enum):
     """What a return is to its subject."""
 
@@ -215,22 +218,20 @@ def supersede_unattempted(
 
 
 def supersede_notices(connection: Connection, subject: SubjectId, revision: int, now: Millis) -> None:
-    """Replace the notices of a revision that were not attempted."""
+    """Replace what waits of the notices of a revision, also where it was definitely refused before."""
     lock_chats_of(connection, subject)
-    notices = connection.execute(
-        select(returns.c.return_id).where(
-            returns.c.subject_id == subject,
-            returns.c.revision == revision,
-            returns.c.kind == ReturnKind.NOTICE.value,
-        )
-    ).scalars()
-    for return_id in notices.all():
-        supersede_from(connection, ReturnId(return_id), 0, now)
+    query = selection().where(
+        parts.c.subject_id == subject,
+        returns.c.revision == revision,
+        returns.c.kind == ReturnKind.NOTICE.value,
+        parts.c.state.in_(_WAITING),
+    )
+    for row in connection.execute(query.order_by(parts.c.return_seq, parts.c.position)).mappings().all():
+        move(connection, from_row(cast("Row", row)), Event.SUPERSEDED, now)
 
 
 def supersede_from(connection: Connection, return_id: ReturnId, position: int, now: Millis) -> int:
     """Supersede the unattempted parts of a return from ``position`` on; the number of them."""
-    waiting = (State.QUEUED.value, State.RETRY_PENDING.value)
     rows = (
         connection.execute(
             selection()
@@ -238,7 +239,7 @@ def supersede_from(connection: Connection, return_id: ReturnId, position: int, n
                 parts.c.return_id == return_id,
                 parts.c.position >= position,
                 parts.c.attempts == 0,
-                parts.c.state.in_(waiting),
+                parts.c.state.in_(_WAITING),
             )
             .order_by(parts.c.position)
         )

@@ -9,8 +9,7 @@ from returns.ids import SubjectId
 from returns.ledger.outbox import ReturnKind
 from returns.ledger.tables import parts, returns
 
-_WAITING = frozenset({State.QUEUED, State.RETRY_PENDING})
-_NOT_TOLD = _WAITING | {State.SUPERSEDED, State.UNDELIVERABLE}
+_NOT_TOLD = frozenset({State.QUEUED, State.RETRY_PENDING, State.SUPERSEDED, State.UNDELIVERABLE})
 """States in which a part was definitely not accepted."""
 
 
@@ -25,14 +24,9 @@ def was_told(connection: Connection, subject: SubjectId, revision: int) -> bool:
     return State.DELIVERED in _states(connection, subject, revision, ReturnKind.ANSWER)
 
 
-def notice_reaches(connection: Connection, subject: SubjectId, revision: int, *, recalled: bool) -> bool:
-    """Whether a notice of this revision was told, is being proved, or will be told.
-
-    What waits will not, where the question was ``recalled``. One that could not be proved may have been told, but
-    nobody can say so.
-    """
-    lost = {*_NOT_TOLD, State.EXPLICIT_UNVERIFIED}
-    return not _states(connection, subject, revision, ReturnKind.NOTICE) <= (lost if recalled else lost - _WAITING)
+def notice_was_told(connection: Connection, subject: SubjectId, revision: int) -> bool:
+    """Whether a notice of this revision is proved to have been told."""
+    return State.DELIVERED in _states(connection, subject, revision, ReturnKind.NOTICE)
 
 
 def _states(connection: Connection, subject: SubjectId, revision: int, kind: ReturnKind) -> frozenset[State]:

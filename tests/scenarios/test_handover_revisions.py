@@ -16,13 +16,13 @@ from manager.ledger.tables import chats
 from manager.service.authority import StewardAuthority
 from manager.service.recalling import take_back
 from returns.decisions.policy import ReturnsPolicy
-from returns.ids import ChatId, MessageId, Millis, PartId, SubjectId
-from returns.ledger import attempts, checks
-from returns.ledger.checks import Found
+from returns.ids import MessageId, Millis, PartId, SubjectId
+from returns.ledger import attempts
 from returns.ledger.tables import parts
-from returns.ports import Accepted, Locator, Refusal, Refused, Unknown, Verdict
+from returns.ports import Refusal, Refused, Verdict
 from tests.support.handover import APP, House, house
 from tests.support.returns import FakeAuthority
+from tests.support.sends import LIMITED, LOST, PROVED, READ, end_send
 
 
 @pytest.fixture
@@ -254,38 +254,49 @@ async def test_a_correction_recalled_after_the_peer_of_the_question_went_quiet(h
     assert await home.transactions.read(lambda c: requests.was_refused(c, refused, 1)) is True
 
 
-async def send_first(home: House, request: str, *, lost: bool) -> str:
-    """Send the first thing told of the request; the state it comes to."""
-    policy, authority, now = ReturnsPolicy(), FakeAuthority(), home.clock.now()
+async def send_next(home: House, request: str, ends: str = PROVED) -> None:
+    """Send what waits to be told of the request; how it ends."""
 
-    def work(connection: Connection) -> str:
-        of_request = select(parts.c.part_id).where(parts.c.subject_id == request)
-        part = PartId(connection.execute(of_request).scalars().first())
-        attempt = attempts.begin(connection, part, "one", now, policy, authority)
-        where = Locator(MessageId(f"om_{part}"), ChatId("oc_1"), None)
-        outcome = Unknown("timeout") if lost else Accepted(where)
-        attempts.conclude(connection, attempt, outcome, now, policy)
-        if lost:
-            later = Millis(now + 60_000)
-            search = checks.begin(connection, part, "one", later, policy, authority)
-            checks.conclude_search(connection, search, Found((), later), later, policy)
-        return connection.execute(select(parts.c.state).where(parts.c.part_id == part)).scalar_one()
+    def work(connection: Connection) -> None:
+        waits = select(parts.c.part_id).where(parts.c.subject_id == request, parts.c.state == "queued")
+        end_send(connection, PartId(connection.execute(waits).scalar_one()), home.clock.now(), ends)
 
-    return await home.transactions.run(work)
+    await home.transactions.run(work)
 
 
 @pytest.mark.parametrize(
-    ("lost", "state", "again"), [(False, "verification_required", False), (True, "explicit_unverified", True)]
+    ("ends", "told"),
+    [
+        (PROVED, [PROVED]),
+        (READ, [READ, "queued"]),
+        (LOST, [LOST, "queued"]),
+        (LIMITED, ["superseded", "queued"]),
+    ],
 )
-async def test_who_has_it_is_told_again_where_nobody_can_say_that_it_was_told(
-    home: House, state: str, *, lost: bool, again: bool
-) -> None:
+async def test_who_has_it_is_told_again_unless_that_is_proved(home: House, ends: str, told: list[str]) -> None:
     await home.peer("atlas")
     request = await home.handed("atlas")
-    assert await send_first(home, request, lost=lost) == state
+    await send_next(home, request, ends)
     await home.correct(request, "Also: of last year")
     await home.decide(request, Delegate("atlas", "of last year"))
-    assert await home.parts(request) == [state, *(["queued"] if again else [])]
+    assert await home.parts(request) == told
+
+
+async def test_what_is_told_last_of_who_has_it_is_true(home: House) -> None:
+    """From one peer to another one and back; the second time the other one's was not told yet."""
+    for name in ("atlas", "boreas"):
+        await home.peer(name)
+    request = await home.handed("atlas")
+    await send_next(home, request)
+    for peer in ("boreas", "atlas"):
+        await home.correct(request, "Also: of last year")
+        await home.decide(request, Delegate(peer, "of last year"))
+        await send_next(home, request)
+    assert await home.parts(request) == [PROVED] * 3
+    for peer in ("boreas", "atlas"):
+        await home.correct(request, "Also: of last year")
+        await home.decide(request, Delegate(peer, "of last year"))
+    assert await home.parts(request) == [*[PROVED] * 3, "superseded"]
 
 
 async def test_recalling_the_first_question_takes_no_word_from_its_correction(home: House) -> None:

@@ -20,6 +20,7 @@ from returns.ledger import attempts
 from returns.ledger import operators as deliveries
 from returns.ledger import tables as returned
 from returns.ledger.parts import load
+from tests.support.sends import PROVED, end_send
 from tests.support.turns import NOON, World, message, policy, recall, world
 
 CORRECTED = "where is foo?\nCorrection: bar"
@@ -43,6 +44,16 @@ async def send(it: World, *, all_of_it: bool = True) -> None:
             assert begun is not None or not all_of_it
 
     await it.transactions.run(begin)
+
+
+async def prove(it: World) -> None:
+    """What there is is told."""
+
+    def work(connection: Connection) -> None:
+        part = connection.execute(select(returned.parts.c.part_id)).scalar_one()
+        end_send(connection, PartId(part), it.clock.now(), PROVED)
+
+    await it.transactions.run(work)
 
 
 def add_surveyor(connection: Connection, now: Millis) -> None:
@@ -363,7 +374,7 @@ async def test_whoever_has_the_reopened_question_is_told_where_that_was_not_told
         async with it.running():
             await it.until_idle(2)
             if sent:
-                await send(it)
+                await prove(it)
             await it.accept(recall(correction))
             await it.until_idle(3)
         assert len(await it.told("notice")) == (1 if sent else 2)
