@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, assert_never
 
+from returns.decisions.looks import NOT_THERE
 from returns.delivery import Error, State
 from returns.ids import Millis
 from returns.ports import Verdict
@@ -183,17 +185,6 @@ class Step(Enum):
     """The right to tell it there is gone."""
 
 
-NOT_THERE: Final = frozenset(
-    {
-        Error.NO_MATCH_FOUND,
-        Error.PROVIDER_MESSAGE_MISSING,
-        Error.PROVIDER_MESSAGE_RECALLED,
-        Error.PROVIDER_DELIVERY_MISMATCH,
-    }
-)
-"""What a complete reading says of a message that is not there as it was sent."""
-
-
 def after_look(state: State | None, error: Error | None) -> Step:
     """What a resend does once its part was looked for; None: no part is unproved any more."""
     match state:
@@ -213,6 +204,15 @@ def after_look(state: State | None, error: Error | None) -> Step:
             return Step.SETTLED
         case _:
             assert_never(state)
+
+
+_FIRST: Final = (Step.WAIT, Step.FORBIDDEN, Step.UNREADABLE, Step.AMBIGUOUS, Step.SEND)
+
+
+def after_looks(seen: Sequence[tuple[State, Error | None]]) -> Step:
+    """As ``after_look``, of a part and of what it repeats: it is sent anew only if none of them is there."""
+    steps = {after_look(state, error) for state, error in seen}
+    return next((step for step in _FIRST if step in steps), Step.SETTLED)
 
 
 def may_send(verdict: Verdict) -> bool:

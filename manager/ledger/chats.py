@@ -10,7 +10,7 @@ from typing import Final, cast
 from sqlalchemy import Connection, bindparam, or_, select, update
 
 from manager.ledger.inserting import insert_new
-from manager.ledger.tables import chats
+from manager.ledger.tables import chats, conversations, requests
 from returns.ids import AppName, ChatId, Millis
 from returns.ledger.prepared import Prepared, Row
 
@@ -89,6 +89,19 @@ def enter(connection: Connection, chat: Chat, state: ChatState, at: Millis) -> b
         .values(state=state.value, state_at=at)
     )
     return entered.rowcount == 1
+
+
+def was_asked_since(connection: Connection, chat: Chat, at: Millis) -> bool:
+    """Whether the newest question of the chat was asked after that: who asks the bot there has it there."""
+    newest = (
+        select(requests.c.asked_at)
+        .join(conversations, conversations.c.conversation_id == requests.c.conversation_id)
+        .where(conversations.c.chat_ref == chat.chat_ref)
+        .order_by(requests.c.seq.desc())
+        .limit(1)
+    )
+    asked_at = cast("int | None", connection.execute(newest).scalar())
+    return asked_at is not None and asked_at > at
 
 
 def learn_external(connection: Connection, chat_ref: str, *, external: bool) -> None:

@@ -12,7 +12,7 @@ from manager.decisions.work import Work
 from manager.ids import RequestId
 from manager.ledger.inserting import insert_new
 from manager.ledger.tables import operator_commands, requests, revisions, snoozes
-from returns.ids import Millis, ReturnId
+from returns.ids import Millis, PartId, ReturnId
 
 COMMANDS: Final = "operator_commands"
 """The topic that a command which waits is announced by."""
@@ -31,6 +31,7 @@ class Command:
     who: str
     reason: str | None
     return_id: ReturnId | None
+    part_id: PartId | None
     outcome: Outcome | None
     due_at: Millis | None
 
@@ -44,6 +45,7 @@ def store(
     who: str,
     reason: str | None,
     return_id: ReturnId | None,
+    part_id: PartId | None,
     outcome: Outcome | None,
     waits: bool,
     due_at: Millis | None,
@@ -58,6 +60,7 @@ def store(
             who=who,
             reason=reason,
             return_id=return_id,
+            part_id=part_id,
             outcome=outcome.value if outcome else None,
             pending=1 if waits else None,
             due_at=due_at,
@@ -153,6 +156,7 @@ def _command(row: dict[str, object]) -> Command:
         who=cast("str", row["who"]),
         reason=cast("str | None", row["reason"]),
         return_id=cast("ReturnId | None", row["return_id"]),
+        part_id=cast("PartId | None", row["part_id"]),
         outcome=None if outcome is None else Outcome(outcome),
         due_at=cast("Millis | None", row["due_at"]),
     )

@@ -21,7 +21,7 @@ from manager.decisions.operators import (
     Outcome,
     Refusal,
     Step,
-    after_look,
+    after_looks,
     may_send,
     name_of,
 )
@@ -137,12 +137,16 @@ class Operators:
             return _close(connection, command, view, Outcome.PROVED, now)
         match step:
             case Step.SEND:
-                # A message that was named and is another one says nothing of the chat: that is searched first.
+                # What is known may not be enough to send it once more: a message that was read, or a look of long ago.
                 if deliveries.look_further(connection, part, now, give_up_after_ms=self._give_up_after_ms):
                     return None
                 outcome = self._send_anew(connection, part, command.who, command.reason or "", now)
             case Step.UNREADABLE:
-                if part.state is State.VERIFICATION_REQUIRED and not deliveries.give_up(connection, part, now):
+                looked_for = [
+                    each for each in deliveries.copies(connection, part) if each.state is State.VERIFICATION_REQUIRED
+                ]
+                given_up = [deliveries.give_up(connection, each, now) for each in looked_for]
+                if not all(given_up):
                     return None
                 outcome = Outcome.UNREADABLE
             case Step.AMBIGUOUS:
@@ -171,7 +175,7 @@ class _Looked:
             stopped = self.part is not None and self.part.stopped
             return view.newest.work is Work.CANCELLED or stopped or self.step is not Step.WAIT
         if self.part is not None:
-            return self.part.state is not State.VERIFICATION_REQUIRED
+            return self.step is not Step.WAIT and self.part.state is not State.VERIFICATION_REQUIRED
         return self.answer.status in SETTLED  # the parts behind what is proved may be on their way
 
 
@@ -181,7 +185,10 @@ def _look(connection: Connection, command: Command, view: RequestView) -> _Looke
     if answer is None or answer.return_id != command.return_id:
         return None
     part = deliveries.unproved(connection, answer)
-    return _Looked(answer, part, after_look(part.state if part else None, part.error if part else None))
+    if part is not None and command.part_id not in (None, deliveries.newest(connection, part).part_id):
+        part = None  # the one that it was for is proved; of those behind it nobody has said anything
+    seen = [] if part is None else deliveries.copies(connection, part)
+    return _Looked(answer, part, after_looks([(each.state, each.error) for each in seen]))
 
 
 def told_of(connection: Connection, view: RequestView, return_id: ReturnId | None = None) -> AnswerNow | None:

@@ -124,7 +124,7 @@ class Taking:
         if part is None or part.state is State.UNDELIVERABLE:
             raise OperatorRefused(Refusal.NOTHING_OPEN, NOTHING_OPEN)
         message = self._message(part, ref.strip())
-        naming = deliveries.name_message(self.connection, part, message, self.now, give_up_after_ms=give_up_after_ms)
+        naming = self._name(part, message, give_up_after_ms)
         match naming:
             case Naming.LOOKING:
                 return self.wait()
@@ -137,6 +137,17 @@ class Taking:
                 raise OperatorRefused(Refusal.ALREADY_LOCATED, message_, "ref")
             case _:
                 assert_never(naming)
+
+    def _name(self, part: Part, message: MessageId, give_up_after_ms: int) -> Naming:
+        """Of the part, or, where the provider named another message for that, of what it repeats."""
+        naming = Naming.LOCATED
+        for each in deliveries.copies(self.connection, part):
+            naming = deliveries.name_message(
+                self.connection, each, message, self.now, give_up_after_ms=give_up_after_ms
+            )
+            if naming is not Naming.LOCATED:
+                return naming
+        return naming
 
     def resend(self, reason: str, give_up_after_ms: int) -> Carried:
         if self.view.newest.work is Work.CANCELLED:
@@ -164,7 +175,7 @@ class Taking:
             return self.done(outcome, {"reason": reason})
         if self.answer is not None:
             deliveries.look_at(self.connection, self.answer, self.now, give_up_after_ms=give_up_after_ms, further=True)
-        return self.wait({"reason": reason})
+        return self.wait({"reason": reason}, deliveries.newest(self.connection, part))
 
     def cancel(self, reason: str) -> Carried:
         cancelled = cancelling.cancel(self.connection, self.view, reason, self.now)
@@ -191,11 +202,11 @@ class Taking:
         stored = self._store(outcome, waits=False, reason=None if reason is None else str(reason))
         return Carried(stored, outcome)
 
-    def wait(self, detail: Detail | None = None) -> Carried:
-        """The command goes on when it is known what was read."""
+    def wait(self, detail: Detail | None = None, part: Part | None = None) -> Carried:
+        """The command, of this part, goes on when it is known what was read."""
         self._note(None, detail or {})
         reason = (detail or {}).get("reason")
-        stored = self._store(None, waits=True, reason=None if reason is None else str(reason))
+        stored = self._store(None, waits=True, reason=None if reason is None else str(reason), part=part)
         announce(self.connection, COMMANDS)
         return Carried(stored, None)
 
@@ -224,7 +235,15 @@ class Taking:
             self.now,
         )
 
-    def _store(self, outcome: Outcome | None, *, waits: bool, reason: str | None, due_at: Millis | None = None) -> str:
+    def _store(
+        self,
+        outcome: Outcome | None,
+        *,
+        waits: bool,
+        reason: str | None,
+        part: Part | None = None,
+        due_at: Millis | None = None,
+    ) -> str:
         command_id = self.new_id("op")
         operators.store(
             self.connection,
@@ -234,6 +253,7 @@ class Taking:
             who=self.who,
             reason=reason,
             return_id=None if self.answer is None else self.answer.return_id,
+            part_id=None if part is None else part.part_id,
             outcome=outcome,
             waits=waits,
             due_at=due_at,

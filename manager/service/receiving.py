@@ -230,7 +230,10 @@ class Receiving:
     ) -> int:
         app = event.envelope.app
         chat = chats.find_or_create(connection, app, event.chat_id, private=False, new_id=self._new_id, now=now)
-        chats.enter(connection, chat, state, event.envelope.created_at or now)
+        at = event.envelope.created_at or now
+        # An event may come late: the bot was taken out, let in again, and asked since.
+        if state is not ChatState.LEFT or not chats.was_asked_since(connection, chat, at):
+            chats.enter(connection, chat, state, at)
         if external is not None:
             chats.learn_external(connection, chat.chat_ref, external=external)
         return events.store(connection, event.envelope, EventState.ACCEPTED, None, now)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select, update
 
 from returns.decisions.document import Document
 from returns.decisions.keys import idempotency_key, route_digest
+from returns.decisions.looks import LOOK_FOR_MS, Before, Unsure, before_sending
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.refusals import Plan, Refusing, after_send, before_send
 from returns.delivery import ERRORS, Error, Event, State
@@ -18,10 +19,11 @@ from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
 from returns.ledger.locators import Kept, Source, keep, learn
 from returns.ledger.locking import lock_chat_of
+from returns.ledger.looking import look
 from returns.ledger.moves import Told, move, note, release_next, step_aside
 from returns.ledger.outbox import supersede_from
 from returns.ledger.parts import Part, body_of, held, load, route_of
-from returns.ledger.repeating import Earlier, earlier
+from returns.ledger.repeating import Earlier, earlier, may_be_there
 from returns.ledger.tables import parts
 from returns.ports import Accepted, Authority, Refused, Route, SendOutcome, Unknown, Verdict
 
@@ -98,7 +100,24 @@ def _turned_up(connection: Connection, part: Part, now: Millis) -> bool:
             step_aside(connection, part, now)
             return True
         case Earlier.NONE:
+            return _looks_first(connection, part, now)
+
+
+def _looks_first(connection: Connection, part: Part, now: Millis) -> bool:
+    """Whether what this part repeats has to be looked for before it is sent; it waited since an operator ordered it."""
+    repeated = may_be_there(connection, part)
+    match before_sending([Unsure(each.state, each.error, each.updated_at) for each in repeated], now):
+        case Before.NOTHING:
             return False
+        case Before.LOOK:
+            for each in repeated:
+                look(connection, each, Millis(now + LOOK_FOR_MS), now, further=True)
+            step_aside(connection, part, now)
+        case Before.WAIT:
+            step_aside(connection, part, now)
+        case Before.ASK:  # those behind it wait on: they are told once what it repeats is found
+            move(connection, part, Event.SUPERSEDED, now)
+    return True
 
 
 def _withhold(connection: Connection, part: Part, verdict: Verdict, now: Millis) -> None:

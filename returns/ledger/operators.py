@@ -13,17 +13,19 @@ from typing import Final, cast
 
 from sqlalchemy import Connection, func, select, update
 
+from returns.decisions.looks import is_stale
 from returns.decisions.policy import ReturnsPolicy
-from returns.delivery import Error, Event, State, unread
+from returns.delivery import Error, Event, State
 from returns.ids import MessageId, Millis, ReturnId, SubjectId
 from returns.ledger.answer_now import AnswerNow
 from returns.ledger.disproved import disproved, only_read
 from returns.ledger.facts import Fact
 from returns.ledger.locators import Holder, Kept, Source, holders, keep, locator_of, set_aside
 from returns.ledger.locking import lock_chats_of
+from returns.ledger.looking import look
 from returns.ledger.moves import Told, move, note, write
 from returns.ledger.outbox import NewReturn, ReturnKind, enqueue, supersede_from
-from returns.ledger.parts import Part, body_of, from_row, load, route_of, selection, way_of
+from returns.ledger.parts import Part, body_of, from_row, route_of, selection, way_of
 from returns.ledger.prepared import Row
 from returns.ledger.repeating import Earlier, earlier, may_be_there, repeated_by
 from returns.ledger.tables import answers, part_bodies, parts, returns
@@ -90,17 +92,32 @@ def look_at(
     """
     found = _open(connection, answer, _LOOKED_AT)
     for part in found:
-        _look(connection, part, Millis(now + give_up_after_ms), now, further=further)
+        for each in copies(connection, part):
+            look(connection, each, Millis(now + give_up_after_ms), now, further=further)
     announce(connection, RETURNS)
     return bool(found)
 
 
 def look_further(connection: Connection, part: Part, now: Millis, *, give_up_after_ms: int = GIVE_UP_AFTER_MS) -> bool:
-    """Have the history searched, if so far only a message was read that is not the part; False if it was searched."""
-    if not only_read(connection, part):
+    """Have the part and what it repeats looked for once more, where the last look is not enough; False if it is.
+
+    It is not where only a message was read that is not the part, or where it ended too long ago (``looks``).
+    """
+    found = [each for each in copies(connection, part) if _needs_look(connection, each, now)]
+    for each in found:
+        look(connection, each, Millis(now + give_up_after_ms), now, further=True)
+    return bool(found)
+
+
+def _needs_look(connection: Connection, part: Part, now: Millis) -> bool:
+    if part.state is not State.EXPLICIT_UNVERIFIED:
         return False
-    _look(connection, part, Millis(now + give_up_after_ms), now, further=True)
-    return True
+    return only_read(connection, part) or is_stale(part.updated_at, now)
+
+
+def copies(connection: Connection, part: Part) -> list[Part]:
+    """The part, and what it repeats that may be there, too."""
+    return [part, *may_be_there(connection, part)]
 
 
 def unproved(connection: Connection, answer: AnswerNow) -> Part | None:
@@ -110,6 +127,16 @@ def unproved(connection: Connection, answer: AnswerNow) -> Part | None:
     repeats may be there, that is the one. Under ``lock_chats_of`` it stays as it is until the transaction ends.
     """
     return next(iter(_open(connection, answer, (*_LOOKED_AT, State.UNDELIVERABLE))), None)
+
+
+def newest(connection: Connection, part: Part) -> Part:
+    """The part, or the last one that repeats it."""
+    later = repeated_by(connection, part)
+    if not later:
+        return part
+    return_id, position = later[-1]
+    query = selection().where(parts.c.return_id == return_id, parts.c.position == position)
+    return from_row(cast("Row", connection.execute(query).mappings().one()))
 
 
 def name_message(
@@ -142,17 +169,19 @@ def give_up(connection: Connection, part: Part, now: Millis) -> bool:
 
 
 def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Millis, *, who: str, reason: str) -> bool:
-    """Replace the answer from ``part`` on by a new return with keys of its own; False if the part moved meanwhile.
+    """Replace the answer from ``part`` on by a new return with keys of its own; False if it moved on meanwhile.
 
     Raises ``NoLongerKept`` (see ``is_kept``), and nothing is sent.
     The caller knows that the part was looked for, or that it was definitely not delivered, and that it may be told
     along its route. What was queued behind it becomes superseded; what was proved before it stays in the answer. Where
     the part was sent anew before, the new return replaces that one.
     """
-    part = _newest(connection, part)
+    part = newest(connection, part)
     rest = _rest(connection, part)
     kind = ReturnKind(part.kind)
     documents = tuple(body_of(connection, each) for each in rest)
+    if any(each.state not in (*_UNSENT, *_NOT_SENT) for each in rest[1:]):
+        return False  # one of those behind it was sent by itself
     if not write(connection, part, {"updated_at": now}):
         return False
     note(
@@ -177,7 +206,7 @@ def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Mill
 
 def is_kept(connection: Connection, part: Part) -> bool:
     """Whether the texts from ``part`` on are still there: retention forgets them in the end."""
-    ids = [each.part_id for each in _rest(connection, _newest(connection, part))]
+    ids = [each.part_id for each in _rest(connection, newest(connection, part))]
     kept = select(func.count()).select_from(part_bodies).where(part_bodies.c.part_id.in_(ids))
     return connection.execute(kept).scalar_one() == len(ids)
 
@@ -211,42 +240,16 @@ def _parts(connection: Connection, answer: AnswerNow) -> list[Part]:
 
 def _open(connection: Connection, answer: AnswerNow, states: Collection[State]) -> list[Part]:
     """The answer's parts in these states, as they show, that repeat nothing of which the asker is known to have it."""
-    found = [_shown(connection, part) for part in _parts(connection, answer)]
-    wanted = (part for part in found if part.state in states)
-    return [part for part in wanted if earlier(connection, part) is not Earlier.DELIVERED]
+    owed = [part for part in _parts(connection, answer) if earlier(connection, part) is not Earlier.DELIVERED]
+    return [shown for part in owed if (shown := _shown(connection, part)).state in states]
 
 
 def _shown(connection: Connection, part: Part) -> Part:
     """The part, or what it repeats, where that may be there and the part is known not to be (``answering``)."""
-    before = may_be_there(connection, part) if part.state in _NOT_SENT else None
-    return (None if before is None else load(connection, before)) or part
-
-
-def _newest(connection: Connection, part: Part) -> Part:
-    """The part, or the last one that repeats it."""
-    later = repeated_by(connection, part)
-    if not later:
-        return part
-    return_id, position = later[-1]
-    query = selection().where(parts.c.return_id == return_id, parts.c.position == position)
-    return from_row(cast("Row", connection.execute(query).mappings().one()))
+    before = may_be_there(connection, part) if part.state in _NOT_SENT else []
+    return before[0] if before else part
 
 
 def _rest(connection: Connection, part: Part) -> list[Part]:
     answer = AnswerNow(part.return_id, part.revision, part.state, part.error)
     return [each for each in _parts(connection, answer) if each.position >= part.position]
-
-
-def _look(connection: Connection, part: Part, give_up_at: Millis, now: Millis, *, further: bool) -> None:
-    if part.leased(now):
-        note(connection, part, now, Fact.LOOK_AGAIN)
-        return  # it is being looked at
-    who = disproved(connection, part)
-    if who is not None and (further or who is Source.OPERATOR):
-        set_aside(connection, part, now)
-    else:
-        who = None
-    changes = {"failures": 0, "give_up_at": give_up_at}
-    error = unread(located=locator_of(connection, part.part_id) is not None)
-    told = Told(Fact.LOOK_AGAIN, {"set_aside": None if who is None else who.value})
-    move(connection, part, Event.LOOK_AGAIN, now, error=error, changes=changes, told=told)

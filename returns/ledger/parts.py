@@ -60,6 +60,8 @@ class Part:
     """The return that this one's replaces."""
     stopped: bool
     """Its answer was cancelled by an operator: nothing more of it is sent."""
+    updated_at: Millis
+    """Since when it stands as it does."""
 
     def leased(self, now: Millis) -> bool:
         """Whether somebody holds it."""
@@ -92,6 +94,7 @@ _COLUMNS = (
     parts.c.fingerprint,
     returns.c.replaces,
     returns.c.stopped_at,
+    parts.c.updated_at,
 )
 
 
@@ -140,6 +143,7 @@ def from_row(values: Row) -> Part:
         fingerprint=cast("str", values["fingerprint"]),
         replaces=cast("ReturnId | None", values["replaces"]),
         stopped=values["stopped_at"] is not None,
+        updated_at=Millis(cast("int", values["updated_at"])),
     )
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, bindparam, select
 from returns.decisions.answering import kept_of_replaced
 from returns.delivery import State
 from returns.ids import PartId, ReturnId
-from returns.ledger.parts import Part
+from returns.ledger.parts import Part, load
 from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import part_locators, parts, returns
 
@@ -60,11 +60,14 @@ def earlier(connection: Connection, part: Part) -> Earlier:
     return found
 
 
-def may_be_there(connection: Connection, part: Part) -> PartId | None:
-    """The last one of what the part repeats that may be in the chat; None where it is known what became of all."""
+def may_be_there(connection: Connection, part: Part) -> list[Part]:
+    """What the part repeats that may be in the chat, as nobody knows, the last one first; none if one is delivered."""
+    rows = list(_repeats(connection, part))
+    if any(row["state"] == State.DELIVERED.value for row in rows):
+        return []
     unknown = (State.EXPLICIT_UNVERIFIED.value, State.VERIFICATION_REQUIRED.value)
-    found = (PartId(cast("str", row["part_id"])) for row in _repeats(connection, part) if row["state"] in unknown)
-    return next(found, None)
+    ids = [PartId(cast("str", row["part_id"])) for row in rows if row["state"] in unknown]
+    return [found for each in ids if (found := load(connection, each)) is not None]
 
 
 def _repeats(connection: Connection, part: Part) -> Iterator[Row]:

@@ -7,7 +7,8 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, or_, select
 
-from returns.delivery import State
+from returns.delivery import Error, State
+from returns.ledger.locators import Source
 from returns.ledger.parts import Part
 from returns.ledger.prepared import Prepared, Row
 from returns.ledger.tables import part_locators, parts, return_routes
@@ -19,9 +20,11 @@ _RIVALS: Final = Prepared(
     select(
         parts.c.placement,
         parts.c.state,
+        parts.c.error,
         return_routes.c.reply_to,
         return_routes.c.thread_id,
         part_locators.c.part_id.label("located"),
+        part_locators.c.source,
     )
     .join(return_routes, return_routes.c.return_id == parts.c.return_id)
     .outerjoin(part_locators, part_locators.c.part_id == parts.c.part_id)
@@ -69,12 +72,18 @@ def _others(connection: Connection, part: Part, message: Reading) -> list[Row]:
         "part": part.part_id,
         "thread": message.locator.thread_id,
     }
-    return [other for other in _RIVALS.rows(connection, asked) if _could_be(other, message)]
+    found = _RIVALS.rows(connection, asked)
+    return [other for other in found if _could_be(other, message) and not _is_recalled(other)]
 
 
 def _is_open(other: Row) -> bool:
     state = State(other["state"])
     return state is State.SENDING or (state is State.VERIFICATION_REQUIRED and other["located"] is not None)
+
+
+def _is_recalled(other: Row) -> bool:
+    """Whether the provider itself said which message it was, and that one was recalled: it is no other one."""
+    return other["error"] == Error.PROVIDER_MESSAGE_RECALLED.value and other["source"] == Source.DIRECT.value
 
 
 def _could_be(other: Row, message: Reading) -> bool:

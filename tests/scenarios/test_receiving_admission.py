@@ -345,6 +345,10 @@ async def test_removed_and_added_again_in_whatever_order_they_arrive(tmp_path: P
         assert await state() == "left"
         await it.accept(message("@_user_1 back?", created_at=Millis(NOON + 40)))
         assert await state() == "active"
+        await it.accept(bot_removed(at=NOON + 35))
+        assert await state() == "active", "it was asked since"
+        await it.accept(bot_removed(at=NOON + 45))
+        assert await state() == "left"
 
 
 async def test_unknown_chats_leave_no_rows_behind(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, func, insert, select, update
 
 from gateway.inbox.asking import asking
 from gateway.inbox.reading import Listing, list_requests, show_request
-from manager.decisions.decision import Delegate
+from manager.decisions.decision import Decline, Delegate
 from manager.decisions.operators import OperatorRefused, Refusal, Resend
 from manager.decisions.retention import DAY_MS, RetentionPolicy
 from manager.ids import PeerId, RequestId
@@ -30,6 +30,7 @@ from providers.storage.sqlite import SqliteTransactions
 from returns.ids import ChatId, MessageId, Millis
 from returns.ledger import tables as way_back
 from returns.ledger.echoes import owns_message
+from returns.ledger.operators import stop_sending
 from returns.ports import Transactions
 from tests.support.databases import Database
 from tests.support.handover import house
@@ -364,6 +365,22 @@ async def test_a_revision_that_was_replaced_keeps_nothing(tmp_path: Path) -> Non
         assert await is_open()
         assert (await peer.post(asked, "result", revision=2, outcome="resolved", text="there")).status == 200
         assert not await is_open()
+
+
+async def test_a_late_result_is_not_written_into_what_is_forgotten(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        peer = await home.peer("ada")
+        asked = await home.handed("ada")
+        await peer.accept(asked)
+        await home.correct(asked, "And there?")
+        home.clock.at += 1
+        await home.decide(asked, Decline("no"))
+        await home.transactions.run(lambda c: stop_sending(c, asked, home.clock.now()))
+        home.clock.at += LATER
+        assert (await Retention(home.transactions, home.clock, KEEP, no_rest).run()).requests == 1
+        assert (await peer.post(asked, "result", outcome="resolved", text="there")).status == 409
+        kept = await home.transactions.read(lambda c: revisions.body(c, asked, 1))
+        assert (kept.pruned, kept.result) == (True, None)
 
 
 async def test_our_own_messages_are_known_for_ever(database: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -11,12 +12,12 @@ from gateway.inbox.outcome_words import ENDED, WAITING, say
 from gateway.inbox.possible import possible
 from manager.decisions import replay as request_replay
 from manager.decisions.operators import (
-    NOT_THERE,
     Kind,
     OperatorRefused,
     Outcome,
     Step,
     after_look,
+    after_looks,
     may_send,
     name_of,
     note_of,
@@ -24,6 +25,7 @@ from manager.decisions.operators import (
 )
 from returns.decisions import replay
 from returns.decisions.answering import Standing, kept_of_replaced, of_answer, summarise
+from returns.decisions.looks import COUNTS_FOR_MS, NOT_THERE, Before, Unsure, before_sending
 from returns.delivery import Error, IllegalTransition, State, Verification
 from returns.ids import Millis, ReturnId, SubjectId
 from returns.ports import Verdict
@@ -66,6 +68,31 @@ def test_only_a_complete_reading_that_did_not_find_it_leads_to_a_send() -> None:
     unread = after_look(State.VERIFICATION_REQUIRED, Error.PROVIDER_VERIFICATION_UNAVAILABLE)
     assert unread is Step.UNREADABLE
     assert [may_send(verdict) for verdict in Verdict] == [True, False, False, False]
+
+
+def test_a_resend_waits_for_the_least_that_is_known() -> None:
+    lost = (State.EXPLICIT_UNVERIFIED, Error.NO_MATCH_FOUND)
+    sought = (State.VERIFICATION_REQUIRED, Error.PROVIDER_LOCATOR_UNAVAILABLE)
+    several = (State.EXPLICIT_UNVERIFIED, Error.AMBIGUOUS_MATCH)
+    unread = (State.EXPLICIT_UNVERIFIED, Error.PROVIDER_VERIFICATION_UNAVAILABLE)
+    assert after_looks([]) is Step.SETTLED
+    assert after_looks([lost, lost]) is Step.SEND
+    assert after_looks([lost, several]) is Step.AMBIGUOUS
+    assert after_looks([several, unread]) is Step.UNREADABLE
+    assert after_looks([unread, sought, lost]) is Step.WAIT
+
+
+def test_what_waited_is_sent_only_after_a_fresh_look_that_found_none() -> None:
+    for state, error in itertools.product((State.EXPLICIT_UNVERIFIED, State.VERIFICATION_REQUIRED), [None, *Error]):
+        fresh = Unsure(state, error, Millis(NOW - COUNTS_FOR_MS))
+        absent = state is State.EXPLICIT_UNVERIFIED and error in NOT_THERE
+        assert (before_sending([fresh], NOW) is Before.NOTHING) == absent
+        stale = replace(fresh, since=Millis(fresh.since - 1))
+        assert before_sending([fresh, stale], NOW) is (Before.LOOK if absent else before_sending([fresh], NOW))
+    assert before_sending([], NOW) is Before.NOTHING
+    sought = Unsure(State.VERIFICATION_REQUIRED, None, NOW)
+    several = Unsure(State.EXPLICIT_UNVERIFIED, Error.AMBIGUOUS_MATCH, NOW)
+    assert [before_sending(each, NOW) for each in ([several], [several, sought])] == [Before.ASK, Before.WAIT]
 
 
 def test_every_outcome_is_said_in_both_languages() -> None:

@@ -1,0 +1,161 @@
+"""``resend`` looks first: a look counts for a moment, is about one part, and asks for every send of that part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manager.decisions.operators import Found, Resend, Verify
+from manager.ids import RequestId
+from manager.service.operators_taking import Carried
+from returns.ports import NotPermitted, Refusal, Unknown, Unreachable
+from tests.support.operators import Desk, desk
+from tests.support.returns import refused, visible_of
+
+BEHIND_MS = 20_000
+LONG_MS = 60_000
+OFFLINE = refused(Refusal.OFFLINE)
+
+
+def texts(home: Desk) -> list[str]:
+    return [visible_of([message.document]) for message in home.provider.messages]
+
+
+async def states(home: Desk, request: str) -> list[str]:
+    return [part.state for part in await home.parts(request)]
+
+
+async def lost(home: Desk, *words: str) -> RequestId:
+    """Its message is in the chat, and Lark is behind for a while: a complete look finds nothing."""
+    home.provider.faults.append("lose")
+    request = await home.answered(*words)
+    await home.until(lambda: home.provider.messages, step_ms=1)
+    home.provider.messages[0].hidden_until = home.clock.now() + BEHIND_MS
+    assert (await home.settle(request)).error == "no_match_found"
+    return request
+
+
+async def waits(home: Desk, request: str) -> None:
+    """It is sent anew after a look, and waits, because Lark cannot be reached."""
+    home.provider.prepare_faults += [OFFLINE] * 1000
+    assert await home.outcome(await home.act(request, Resend("it is not there"))) == "queued"
+    await home.quiet()
+
+
+async def test_what_waited_looks_once_more_and_finds_it(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        request = await lost(home, "one", "two")
+        await waits(home, request)
+        home.clock.move(LONG_MS)
+        home.provider.prepare_faults.clear()
+        assert (await home.settle(request)).status == "delivered"
+        assert texts(home) == ["one", "two"]
+
+
+async def test_what_waited_goes_out_if_it_is_still_not_there(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        request = await lost(home, "one", "two")
+        await waits(home, request)
+        home.provider.messages.clear()
+        home.clock.move(LONG_MS)
+        looked = home.provider.lists
+        home.provider.prepare_faults.clear()
+        assert (await home.settle(request)).status == "delivered"
+        assert (texts(home), home.provider.lists > looked) == (["one", "two"], True)
+
+
+async def test_what_was_limited_looks_once_more(tmp_path: Path) -> None:
+    """The look was fresh for its first attempt, which was refused."""
+    async with desk(tmp_path) as home:
+        request = await lost(home, "one")
+        home.provider.faults.append(refused(Refusal.RATE_LIMITED, retry_after_ms=LONG_MS))
+        assert await home.outcome(await home.act(request, Resend("it is not there"))) == "queued"
+        assert (await home.settle(request)).status == "delivered"
+        assert (texts(home), len(home.provider.sends)) == (["one"], 2)
+
+
+async def test_where_nobody_can_look_an_operator_is_asked_again(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        request = await lost(home, "one", "two")
+        await waits(home, request)
+        home.clock.move(LONG_MS)
+        home.provider.list_faults += [NotPermitted(1)] * 1000
+        home.provider.prepare_faults.clear()
+        row = await home.settle(request)
+        assert (row.status, row.error) == ("explicit_unverified", "provider_verification_unavailable")
+        assert (await home.shown(request))["needs_operator"]
+        assert (await states(home, request))[2:] == ["superseded", "queued"]
+        assert texts(home) == ["one"]
+        home.provider.list_faults.clear()
+        assert await home.outcome(await home.act(request, Resend("now?"))) == "proved"
+        assert (await home.settle(request)).status == "delivered"
+        assert texts(home) == ["one", "two"]
+
+
+async def looked_for(home: Desk, request: str) -> Carried:
+    """A resend whose look is over, and that nobody has gone on with: its gateway was killed."""
+    carried = await home.act(request, Resend("it is not there"))
+
+    async def over() -> bool:
+        return (await states(home, request))[0] != "verification_required"
+
+    await home.until(over, step_ms=5)
+    return carried
+
+
+async def test_a_command_that_was_left_looks_once_more(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        request = await lost(home, "one")
+        carried = await looked_for(home, request)
+        home.clock.move(LONG_MS)
+        assert await home.outcome(carried) == "proved"
+        assert texts(home) == ["one"]
+
+
+async def test_a_command_is_about_the_part_that_was_not_proved(tmp_path: Path) -> None:
+    """That one is found; the next one is sent for the first time, and lost, before anybody goes on with the command."""
+    async with desk(tmp_path) as home:
+        request = await lost(home, "one", "two")
+        home.clock.move(BEHIND_MS)
+        home.provider.faults.append(Unknown("reset"))
+        carried = await looked_for(home, request)
+        assert (await home.settle(request)).error == "no_match_found"
+        assert await states(home, request) == ["delivered", "explicit_unverified"]
+        assert await home.outcome(carried) == "proved"
+        assert len(home.provider.sends) == 2
+
+
+async def recalled_copy(home: Desk) -> RequestId:
+    """Two stand in the chat, since the first one came late; the second one is recalled before it is read."""
+    request = await lost(home, "one")
+    assert await home.outcome(await home.act(request, Resend("it is not there"))) == "queued"
+    home.provider.read_faults += [Unreachable()] * 3
+    await home.until(lambda: len(home.provider.messages) == 2, step_ms=1)
+    home.provider.messages[1].recalled = True
+    assert (await home.settle(request)).error == "provider_message_recalled"
+    home.clock.move(LONG_MS)
+    return request
+
+
+@pytest.mark.parametrize("act", ["verify", "found", "resend"])
+async def test_every_send_of_a_part_is_looked_for(tmp_path: Path, act: str) -> None:
+    async with desk(tmp_path) as home:
+        request = await recalled_copy(home)
+        acts = {"verify": Verify(), "found": Found(home.provider.messages[0].message_id), "resend": Resend("again")}
+        assert await home.outcome(await home.act(request, acts[act])) == "proved"
+        assert (await home.settle(request)).status == "delivered"
+        assert len(home.provider.messages) == 2
+
+
+@pytest.mark.parametrize("act", ["verify", "resend"])
+async def test_also_where_the_second_one_was_told_in_the_chat(tmp_path: Path, act: str) -> None:
+    async with desk(tmp_path, recalled_question="answer_in_chat") as home:
+        request = await lost(home, "one")
+        home.provider.faults += [refused(Refusal.QUESTION_RECALLED), Unknown("reset")]
+        assert await home.outcome(await home.act(request, Resend("it is not there"))) == "queued"
+        assert (await home.settle(request)).error == "no_match_found"
+        home.clock.move(LONG_MS)
+        acts = {"verify": Verify(), "resend": Resend("again")}
+        assert await home.outcome(await home.act(request, acts[act])) == "proved"
+        assert texts(home) == ["one"]
