@@ -25,7 +25,7 @@ from manager.ledger.revisions import RevisionView
 from manager.service.telling import Telling
 from returns.ids import Millis, SubjectId
 from returns.ledger.outbox import ReturnKind, supersede_notices
-from returns.ledger.untold import notice_was_told
+from returns.ledger.untold import last_notice_was_told
 from returns.ledger.wakeups import REQUESTS, announce
 
 Detail: TypeAlias = dict[str, str | int | bool | None]
@@ -163,7 +163,7 @@ class _Step:
         held = [view for view in reversed(earlier) if view.receiver is not None]
         for view in held:
             supersede_notices(self.connection, subject, view.revision, self.now)
-        told = (view.receiver for view in held if notice_was_told(self.connection, subject, view.revision))
+        told = (view.receiver for view in held if last_notice_was_told(self.connection, subject, view.revision))
         return next(told, None) == peer
 
     def leave_unresolved(self, route: Unresolved, decision: Delegate, searched: int) -> None:

@@ -15,26 +15,39 @@ _NOT_TOLD = frozenset({State.QUEUED, State.RETRY_PENDING, State.SUPERSEDED, Stat
 
 def is_untold(connection: Connection, subject: SubjectId, revision: int) -> bool:
     """Whether there is an answer to this revision of which nothing was told, and nothing may have been."""
-    states = _states(connection, subject, revision, ReturnKind.ANSWER)
+    states = _states(connection, subject, revision)
     return bool(states) and states <= _NOT_TOLD
 
 
 def was_told(connection: Connection, subject: SubjectId, revision: int) -> bool:
     """Whether a part of an answer to this revision is proved to have been told."""
-    return State.DELIVERED in _states(connection, subject, revision, ReturnKind.ANSWER)
+    return State.DELIVERED in _states(connection, subject, revision)
 
 
-def notice_was_told(connection: Connection, subject: SubjectId, revision: int) -> bool:
-    """Whether a notice of this revision is proved to have been told."""
-    return State.DELIVERED in _states(connection, subject, revision, ReturnKind.NOTICE)
+def last_notice_was_told(connection: Connection, subject: SubjectId, revision: int) -> bool:
+    """Whether the newest notice of this revision is proved to have been told."""
+    last = (
+        select(returns.c.return_id)
+        .where(
+            returns.c.subject_id == subject,
+            returns.c.revision == revision,
+            returns.c.kind == ReturnKind.NOTICE.value,
+        )
+        .order_by(returns.c.seq.desc())
+        .limit(1)
+    )
+    states = connection.execute(select(parts.c.state).where(parts.c.return_id == last.scalar_subquery())).scalars()
+    return set(states) == {State.DELIVERED.value}
 
 
-def _states(connection: Connection, subject: SubjectId, revision: int, kind: ReturnKind) -> frozenset[State]:
+def _states(connection: Connection, subject: SubjectId, revision: int) -> frozenset[State]:
     found = connection.execute(
         select(parts.c.state)
         .distinct()
         .join(returns, returns.c.return_id == parts.c.return_id)
-        .where(returns.c.subject_id == subject, returns.c.revision == revision, returns.c.kind == kind.value)
+        .where(
+            returns.c.subject_id == subject, returns.c.revision == revision, returns.c.kind == ReturnKind.ANSWER.value
+        )
     ).scalars()
     return frozenset(State(state) for state in found)
 
