@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, cast
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, exists, func, insert, select
 
 from returns.decisions.bodies import to_json
 from returns.decisions.document import Document
@@ -218,13 +218,18 @@ def supersede_unattempted(
 
 
 def supersede_notices(connection: Connection, subject: SubjectId, revision: int, now: Millis) -> None:
-    """Replace what waits of the notices of a revision, also where it was definitely refused before."""
+    """Replace the notices of a revision of which nothing was accepted and nothing may have been.
+
+    One that was begun is told to its end.
+    """
     lock_chats_of(connection, subject)
+    begun = parts.alias("begun")
     query = selection().where(
         parts.c.subject_id == subject,
         returns.c.revision == revision,
         returns.c.kind == ReturnKind.NOTICE.value,
         parts.c.state.in_(_WAITING),
+        ~exists().where(begun.c.return_id == parts.c.return_id, begun.c.state.not_in(_WAITING)),
     )
     for row in connection.execute(query.order_by(parts.c.return_seq, parts.c.position)).mappings().all():
         move(connection, from_row(cast("Row", row)), Event.SUPERSEDED, now)

@@ -259,7 +259,8 @@ async def send_next(home: House, request: str, ends: str = PROVED) -> None:
 
     def work(connection: Connection) -> None:
         waits = select(parts.c.part_id).where(parts.c.subject_id == request, parts.c.state == "queued")
-        end_send(connection, PartId(connection.execute(waits).scalar_one()), home.clock.now(), ends)
+        first = connection.execute(waits.order_by(parts.c.return_seq, parts.c.position)).scalars().first()
+        end_send(connection, PartId(first), home.clock.now(), ends)
 
     await home.transactions.run(work)
 
@@ -280,6 +281,20 @@ async def test_who_has_it_is_told_again_unless_that_is_proved(home: House, ends:
     await home.correct(request, "Also: of last year")
     await home.decide(request, Delegate("atlas", "of last year"))
     assert await home.parts(request) == told
+
+
+async def test_a_long_notice_that_was_begun_is_told_to_its_end(home: House) -> None:
+    atlas = await home.peer("atlas")
+    request = await home.handed("atlas")
+    await send_next(home, request)
+    await atlas.post(request, "presented")
+    long = {"reason": "因为" * 1900, "owner": "我" * 3900, "resume_condition": "等" * 3900}
+    assert (await atlas.post(request, "assessment", assessment="deferred", **long)).status == 200
+    assert await home.parts(request) == [PROVED, *["queued"] * 3]
+    await send_next(home, request)
+    await home.correct(request, "Also: of last year")
+    await home.decide(request, Delegate("atlas", "of last year"))
+    assert await home.parts(request) == [PROVED, PROVED, *["queued"] * 3], "the last one says who has it now"
 
 
 async def test_what_is_told_last_of_who_has_it_is_true(home: House) -> None:
