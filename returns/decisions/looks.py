@@ -10,7 +10,7 @@ from typing import Final
 from returns.delivery import Error, State
 from returns.ids import Millis
 
-COUNTS_FOR_MS: Final = 30_000
+COUNTS_FOR_MS: Final = 10_000
 """How long "it is not there" counts: what was sent may turn up later, so what is sent anew later looks once more."""
 
 LOOK_FOR_MS: Final = 600_000

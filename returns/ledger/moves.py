@@ -46,8 +46,9 @@ _RETURN_TO_CHAT: Final = Prepared(
         parts.c.state.in_([bindparam("queued", State.QUEUED.value), bindparam("refused", State.RETRY_PENDING.value)]),
         parts.c.lane.is_(None),
     )
-    .values(lane=SEND, due_at=bindparam("now")),
+    .values(lane=SEND),
 )
+"""It was due when it stepped aside, and keeps its place before what became due since."""
 
 _SHOWN: Final = {"attempts": "attempt", "verification": "verification", "placement": "placement"}
 """Columns that a move may change, and what its fact calls them."""
@@ -189,11 +190,11 @@ def _follow(connection: Connection, part: Part, target: State, now: Millis) -> N
     if target is State.DELIVERED:
         release_next(connection, part, now)
         for return_id, position in repeated_by(connection, part):
-            _return_to_chat(connection, return_id, position, now)
+            _return_to_chat(connection, return_id, position)
             _release(connection, return_id, position + 1, now)
     elif target in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):
         for return_id, position in repeated_by(connection, part):
-            _return_to_chat(connection, return_id, position, now)
+            _return_to_chat(connection, return_id, position)
         if earlier(connection, part) is Earlier.DELIVERED:
             release_next(connection, part, now)
         else:
@@ -213,8 +214,8 @@ def step_aside(connection: Connection, part: Part, now: Millis) -> None:
         announce(connection, RETURNS)
 
 
-def _return_to_chat(connection: Connection, return_id: ReturnId, position: int, now: Millis) -> None:
-    _RETURN_TO_CHAT.run(connection, {"of_return": return_id, "at": position, "now": now})
+def _return_to_chat(connection: Connection, return_id: ReturnId, position: int) -> None:
+    _RETURN_TO_CHAT.run(connection, {"of_return": return_id, "at": position})
 
 
 def release_next(connection: Connection, part: Part, now: Millis) -> None:
