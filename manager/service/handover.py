@@ -25,7 +25,7 @@ from manager.ledger.revisions import RevisionView
 from manager.service.telling import Telling
 from returns.ids import Millis, SubjectId
 from returns.ledger.outbox import ReturnKind, supersede_notices
-from returns.ledger.untold import last_notice_was_told
+from returns.ledger.untold import Notice, last_notice
 from returns.ledger.wakeups import REQUESTS, announce
 
 Detail: TypeAlias = dict[str, str | int | bool | None]
@@ -163,8 +163,9 @@ class _Step:
         held = [view for view in reversed(earlier) if view.receiver is not None]
         for view in held:
             supersede_notices(self.connection, subject, view.revision, self.now)
-        told = (view.receiver for view in held if last_notice_was_told(self.connection, subject, view.revision))
-        return next(told, None) == peer
+        said = ((view.receiver, last_notice(self.connection, subject, view.revision)) for view in held)
+        last = next(((receiver, notice) for receiver, notice in said if notice is not Notice.NONE), None)
+        return last == (peer, Notice.TOLD)
 
     def leave_unresolved(self, route: Unresolved, decision: Delegate, searched: int) -> None:
         detail: Detail = {"gap": route.gap.value, "searched": searched}

@@ -51,14 +51,18 @@ class Before(Enum):
 
 
 def is_stale(since: Millis, now: Millis) -> bool:
-    """Whether a look that ended ``since`` says nothing any more."""
-    return now - since > COUNTS_FOR_MS
+    """Whether a look that ended ``since`` says nothing any more; one of a clock that was ahead never did."""
+    return not 0 <= now - since <= COUNTS_FOR_MS
 
 
 def before_sending(repeated: Sequence[Unsure], now: Millis) -> Before:
-    """What comes before a part is sent that repeats these."""
+    """What comes before a part is sent that repeats these.
+
+    Looks that were ordered together count together, however long one of them took.
+    """
     if any(each.state is State.VERIFICATION_REQUIRED for each in repeated):
         return Before.WAIT
     if any(each.error not in NOT_THERE for each in repeated):
         return Before.ASK
-    return Before.LOOK if any(is_stale(each.since, now) for each in repeated) else Before.NOTHING
+    fresh = not repeated or any(not is_stale(each.since, now) for each in repeated)
+    return Before.NOTHING if fresh else Before.LOOK

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from sqlalchemy import Connection, or_, select
 
 from returns.delivery import State
@@ -24,8 +26,19 @@ def was_told(connection: Connection, subject: SubjectId, revision: int) -> bool:
     return State.DELIVERED in _states(connection, subject, revision)
 
 
-def last_notice_was_told(connection: Connection, subject: SubjectId, revision: int) -> bool:
-    """Whether the newest notice of this revision is proved to have been told."""
+class Notice(Enum):
+    """What became of the newest notice of a revision."""
+
+    NONE = "none"
+    """There is none, or nothing of it was accepted."""
+    UNSURE = "unsure"
+    """It may have been told, in part or as a whole."""
+    TOLD = "told"
+    """That is proved."""
+
+
+def last_notice(connection: Connection, subject: SubjectId, revision: int) -> Notice:
+    """What became of the newest notice of this revision."""
     last = (
         select(returns.c.return_id)
         .where(
@@ -36,8 +49,11 @@ def last_notice_was_told(connection: Connection, subject: SubjectId, revision: i
         .order_by(returns.c.seq.desc())
         .limit(1)
     )
-    states = connection.execute(select(parts.c.state).where(parts.c.return_id == last.scalar_subquery())).scalars()
-    return set(states) == {State.DELIVERED.value}
+    found = connection.execute(select(parts.c.state).where(parts.c.return_id == last.scalar_subquery())).scalars()
+    states = {State(state) for state in found}
+    if states <= _NOT_TOLD:
+        return Notice.NONE
+    return Notice.TOLD if states == {State.DELIVERED} else Notice.UNSURE
 
 
 def _states(connection: Connection, subject: SubjectId, revision: int) -> frozenset[State]:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from returns.decisions.looks import is_stale
 from returns.decisions.matching import Sieve
 from returns.ids import MessageId, Millis, ThreadId
 from returns.ledger.checks import AFTER_ATTEMPT_MS, Check, Found, NotRead
@@ -56,13 +57,14 @@ class _Search:
         if isinstance(read, NotRead):
             return [read] * len(self._checks)
         await self._note_owned()
-        earlier = await self._look_earlier()
+        unread = await self._look_earlier()
         if self._route.thread_id is None:
             await self._look_into_threads()
+        unread = unread or await self._read_once_more()
         found = zip(self._checks, self._sieve.found(), strict=True)
         return [
-            earlier
-            if earlier is not None and self._counts(check, each)
+            unread
+            if unread is not None and self._counts(check, each)
             else self._result(check, Found(each, self._began_at), read)
             for check, each in found
         ]
@@ -102,6 +104,14 @@ class _Search:
         if since >= self._near:
             return None
         read = await read_window(self._tools, self._route, since, self._sift_earlier, MOST_EARLIER_PAGES)
+        await self._note_owned()
+        return read if isinstance(read, NotRead) else None
+
+    async def _read_once_more(self) -> NotRead | None:
+        """After a long search, what came in its time is read, too; why it could not be."""
+        if not self._missing() or not is_stale(self._began_at, self._tools.clock.now()):
+            return None
+        read = await read_window(self._tools, self._route, self._near, self._sift)
         await self._note_owned()
         return read if isinstance(read, NotRead) else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,15 @@ import pytest
 from manager.decisions.operators import Found, Resend, Verify
 from manager.ids import RequestId
 from manager.service.operators_taking import Carried
-from returns.ports import NotPermitted, Refusal, Unknown, Unreachable
+from returns.ids import Millis
+from returns.ledger.wakeups import RETURNS_SETTLED
+from returns.ports import NotPermitted, Refusal, Route, Unknown, Unreachable, WindowPage
 from tests.support.operators import Desk, desk
 from tests.support.returns import refused, visible_of
 
 BEHIND_MS = 20_000
 LONG_MS = 60_000
+SLOW_MS = 31_000
 OFFLINE = refused(Refusal.OFFLINE)
 
 
@@ -136,6 +140,58 @@ async def recalled_copy(home: Desk) -> RequestId:
     assert (await home.settle(request)).error == "provider_message_recalled"
     home.clock.move(LONG_MS)
     return request
+
+
+def slow_history(home: Desk, meanwhile: Callable[[], Awaitable[object]]) -> None:
+    """A page of the history takes long, and ``meanwhile`` happens behind the first one of each reading."""
+    read = home.provider.list_window
+
+    async def list_window(route: Route, since: Millis, cursor: str | None) -> WindowPage | Unreachable | NotPermitted:
+        page = await read(route, since, cursor)
+        if cursor is None:
+            await meanwhile()
+        home.clock.move(SLOW_MS)
+        return page
+
+    home.provider.list_window = list_window
+
+
+async def test_looks_that_were_ordered_together_count_together(tmp_path: Path) -> None:
+    """One is read at once, and the history is searched for longer than a look counts."""
+    async with desk(tmp_path, lease_ms=600_000) as home:
+        request = await recalled_copy(home)
+        home.provider.messages[0].hidden_until = 2**60
+        await waits(home, request)
+        home.clock.move(LONG_MS)
+
+        settled = home.transactions.subscribe(RETURNS_SETTLED)
+
+        async def the_other_is_read() -> None:
+            while (await states(home, request))[1] != "explicit_unverified":
+                await settled.wait(5)
+
+        slow_history(home, the_other_is_read)
+        looked = home.provider.lists
+        home.provider.prepare_faults.clear()
+        assert (await home.settle(request)).status == "delivered"
+        assert (len(home.provider.sends), home.provider.lists - looked) == (3, 2)
+
+
+async def test_what_comes_during_a_long_search_is_seen(tmp_path: Path) -> None:
+    async with desk(tmp_path, lease_ms=600_000) as home:
+        home.provider.faults.append(Unknown("reset"))
+        request = await home.answered("one")
+        assert (await home.settle(request)).error == "no_match_found"
+        home.clock.move(LONG_MS)
+        sent, document, _ = home.provider.sends[0]
+
+        async def it_arrives() -> None:
+            if not home.provider.messages:
+                home.provider.say(sent, document)
+
+        slow_history(home, it_arrives)
+        assert await home.outcome(await home.act(request, Resend("it is not there"))) == "proved"
+        assert texts(home) == ["one"]
 
 
 @pytest.mark.parametrize("act", ["verify", "found", "resend"])
