@@ -10,7 +10,8 @@ from typing import Final, cast
 from sqlalchemy import Connection, bindparam, or_, select, update
 
 from manager.ledger.inserting import insert_new
-from manager.ledger.tables import chats, conversations, requests
+from manager.ledger.messages import ASKER
+from manager.ledger.tables import chats, conversations, messages
 from returns.ids import AppName, ChatId, Millis
 from returns.ledger.prepared import Prepared, Row
 
@@ -92,16 +93,14 @@ def enter(connection: Connection, chat: Chat, state: ChatState, at: Millis) -> b
 
 
 def was_asked_since(connection: Connection, chat: Chat, at: Millis) -> bool:
-    """Whether the newest question of the chat was asked after that: who asks the bot there has it there."""
-    newest = (
-        select(requests.c.asked_at)
-        .join(conversations, conversations.c.conversation_id == requests.c.conversation_id)
-        .where(conversations.c.chat_ref == chat.chat_ref)
-        .order_by(requests.c.seq.desc())
+    """Whether anything was asked in the chat after that: who asks the bot there has it there."""
+    asked = (
+        select(messages.c.seq)
+        .join(conversations, conversations.c.conversation_id == messages.c.conversation_id)
+        .where(conversations.c.chat_ref == chat.chat_ref, messages.c.at > at, messages.c.author == ASKER)
         .limit(1)
     )
-    asked_at = cast("int | None", connection.execute(newest).scalar())
-    return asked_at is not None and asked_at > at
+    return connection.execute(asked).first() is not None
 
 
 def learn_external(connection: Connection, chat_ref: str, *, external: bool) -> None:

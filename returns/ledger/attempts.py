@@ -20,7 +20,7 @@ from returns.ledger.lanes import SEND
 from returns.ledger.locators import Kept, Source, keep, learn
 from returns.ledger.locking import lock_chat_of
 from returns.ledger.looking import look
-from returns.ledger.moves import Told, move, note, release_next, step_aside
+from returns.ledger.moves import Told, move, note, release_next, step_aside, wait_in_place
 from returns.ledger.outbox import supersede_from
 from returns.ledger.parts import Part, body_of, held, load, route_of
 from returns.ledger.repeating import Earlier, earlier, may_be_there
@@ -58,7 +58,7 @@ def begin(
     if part.stopped:
         move(connection, part, Event.SUPERSEDED, now)
         return None
-    if _turned_up(connection, part, now):
+    if _turned_up(connection, part, now, policy):
         return None
     verdict = authority.verdict(connection, part.subject, part.revision)
     if verdict is not Verdict.ALLOWED:
@@ -89,7 +89,7 @@ def _commit(connection: Connection, part: Part, owner: str, now: Millis, policy:
     return Attempt(part.part_id, route, document, part.idempotency_key, fence, part.subject, part.revision, until)
 
 
-def _turned_up(connection: Connection, part: Part, now: Millis) -> bool:
+def _turned_up(connection: Connection, part: Part, now: Millis, policy: ReturnsPolicy) -> bool:
     """Whether what this part repeats is delivered by now (then it is superseded), or may be: then it steps aside."""
     match earlier(connection, part):
         case Earlier.DELIVERED:
@@ -100,10 +100,10 @@ def _turned_up(connection: Connection, part: Part, now: Millis) -> bool:
             step_aside(connection, part, now)
             return True
         case Earlier.NONE:
-            return _looks_first(connection, part, now)
+            return _looks_first(connection, part, now, policy)
 
 
-def _looks_first(connection: Connection, part: Part, now: Millis) -> bool:
+def _looks_first(connection: Connection, part: Part, now: Millis, policy: ReturnsPolicy) -> bool:
     """Whether what this part repeats has to be looked for before it is sent; it waited since an operator ordered it."""
     repeated = may_be_there(connection, part)
     match before_sending([Unsure(each.state, each.error, each.updated_at) for each in repeated], now):
@@ -112,9 +112,9 @@ def _looks_first(connection: Connection, part: Part, now: Millis) -> bool:
         case Before.LOOK:
             for each in repeated:
                 look(connection, each, Millis(now + LOOK_FOR_MS), now, further=True)
-            step_aside(connection, part, now)
+            wait_in_place(connection, part, Millis(now + policy.lease_ms))
         case Before.WAIT:
-            step_aside(connection, part, now)
+            wait_in_place(connection, part, Millis(now + policy.lease_ms))
         case Before.ASK:  # those behind it wait on: they are told once what it repeats is found
             move(connection, part, Event.SUPERSEDED, now)
     return True

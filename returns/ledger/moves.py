@@ -50,6 +50,19 @@ _RETURN_TO_CHAT: Final = Prepared(
 )
 """It was due when it stepped aside, and keeps its place before what became due since."""
 
+_GO_ON: Final = Prepared(
+    update(parts)
+    .where(
+        parts.c.return_id == bindparam("of_return"),
+        parts.c.position == bindparam("at"),
+        parts.c.state.in_([bindparam("queued", State.QUEUED.value), bindparam("refused", State.RETRY_PENDING.value)]),
+        parts.c.lease_owner.is_(None),
+        parts.c.lease_until.is_not(None),
+    )
+    .values(lease_until=None, due_at=parts.c.updated_at),
+)
+"""See ``wait_in_place``: it keeps its place before what became due since."""
+
 _SHOWN: Final = {"attempts": "attempt", "verification": "verification", "placement": "placement"}
 """Columns that a move may change, and what its fact calls them."""
 
@@ -214,8 +227,17 @@ def step_aside(connection: Connection, part: Part, now: Millis) -> None:
         announce(connection, RETURNS)
 
 
+def wait_in_place(connection: Connection, part: Part, until: Millis) -> None:
+    """Let nothing of the chat go on before what the part repeats was looked for; it is asked again ``until`` then.
+
+    A lease without an owner says so.
+    """
+    write(connection, part, {"lease_until": until, "lease_owner": None, "due_at": until})
+
+
 def _return_to_chat(connection: Connection, return_id: ReturnId, position: int) -> None:
     _RETURN_TO_CHAT.run(connection, {"of_return": return_id, "at": position})
+    _GO_ON.run(connection, {"of_return": return_id, "at": position})
 
 
 def release_next(connection: Connection, part: Part, now: Millis) -> None:

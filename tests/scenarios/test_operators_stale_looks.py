@@ -79,6 +79,18 @@ async def test_what_was_limited_looks_once_more(tmp_path: Path) -> None:
         assert (texts(home), len(home.provider.sends)) == (["one"], 2)
 
 
+async def test_what_was_decided_later_does_not_overtake_it(tmp_path: Path) -> None:
+    async with desk(tmp_path) as home:
+        request = await lost(home, "one")
+        home.provider.messages.clear()
+        await waits(home, request)
+        home.clock.move(LONG_MS)
+        await home.put("later", subject="r_later")
+        home.provider.prepare_faults.clear()
+        await home.settle("r_later")
+        assert texts(home) == ["one", "later"]
+
+
 async def test_where_nobody_can_look_an_operator_is_asked_again(tmp_path: Path) -> None:
     async with desk(tmp_path) as home:
         request = await lost(home, "one", "two")
