@@ -43,7 +43,10 @@ _UNPROVED_NOTICE: Final = "".join(
     FROM parts n
     JOIN returns o ON o.return_id = n.return_id AND o.kind = 'notice' AND o.revision = r.revision
     WHERE n.subject_id = r.request_id
-      AND (n.state IN ('explicit_unverified', 'undeliverable') OR (n.state = 'retry_pending' AND n.needs_configuration))
+      AND (n.state IN ('explicit_unverified', 'undeliverable') OR (n.state = 'retry_pending' AND n.needs_configuration)
+           OR (n.state = 'superseded' AND n.part_id <> """,
+        _SHOWN,
+        """))
       AND NOT EXISTS (SELECT 1 FROM returns l WHERE l.subject_id = r.request_id AND l.replaces = o.return_id)
       AND """,
         _NOT_TOLD,
@@ -158,7 +161,10 @@ JOIN parts n ON n.return_id = COALESCE(
      JOIN returns o ON o.return_id = n.return_id AND o.kind = 'notice' AND o.revision = r.revision
      WHERE n.subject_id = r.request_id
        AND (n.state IN ('explicit_unverified', 'undeliverable', 'verification_required')
-            OR (n.state = 'retry_pending' AND n.needs_configuration))
+            OR (n.state = 'retry_pending' AND n.needs_configuration)
+            OR (n.state = 'superseded' AND n.part_id <> """,
+        _SHOWN,
+        """))
        AND NOT EXISTS (SELECT 1 FROM returns l WHERE l.subject_id = r.request_id AND l.replaces = o.return_id)
        AND """,
         _NOT_TOLD,

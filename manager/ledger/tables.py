@@ -288,12 +288,12 @@ operator_commands = Table(
     Column("who", String(60), nullable=False),
     Column("reason", Text),
     Column("return_id", String(40)),  # the answer that it is about
-    Column("part_id", String(40)),  # of a resend: the first part that is not proved; NULL: of an older version
     Column("outcome", String(20)),  # NULL: not known yet
     Column("pending", Integer),  # 1 while it waits for a reading or for a receiver, else NULL
     Column("due_at", BigInteger),  # when a wish to cancel takes effect without the receiver
     Column("created_at", BigInteger, nullable=False),
     Column("done_at", BigInteger),
+    Column("part_id", String(40)),  # of a resend: the first part that is not proved; NULL: of an older version
     Index("operator_commands_pending", "pending", "request_id"),
     Index("operator_commands_of_request", "request_id", "seq"),
 )

@@ -184,7 +184,7 @@ def _look(connection: Connection, command: Command, view: RequestView) -> _Looke
     answer = told_of(connection, view, command.return_id)
     if answer is None or answer.return_id != command.return_id:
         return None
-    part = deliveries.unproved(connection, answer)
+    part = deliveries.unproved(connection, answer, waiting=command.kind is not Kind.RESEND)
     if part is not None and command.part_id not in (None, deliveries.newest(connection, part).part_id):
         part = None  # the one that it was for is proved; of those behind it nobody has said anything
     seen = [] if part is None else deliveries.copies(connection, part)

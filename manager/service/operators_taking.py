@@ -120,7 +120,7 @@ class Taking:
         return self.wait()
 
     def found(self, ref: str, give_up_after_ms: int) -> Carried:
-        part = None if self.answer is None else deliveries.unproved(self.connection, self.answer)
+        part = None if self.answer is None else deliveries.unproved(self.connection, self.answer, waiting=True)
         if part is None or part.state is State.UNDELIVERABLE:
             raise OperatorRefused(Refusal.NOTHING_OPEN, NOTHING_OPEN)
         message = self._message(part, ref.strip())

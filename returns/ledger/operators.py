@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from sqlalchemy import Connection, func, select, update
 
-from returns.decisions.looks import is_stale
+from returns.decisions.looks import LOOK_FOR_MS, is_stale
 from returns.decisions.policy import ReturnsPolicy
 from returns.delivery import Error, Event, State
 from returns.ids import MessageId, Millis, ReturnId, SubjectId
@@ -90,10 +90,12 @@ def look_at(
 
     ``further``: also a message that the send's own answer named, and that proved to be another one, is set aside.
     """
-    found = _open(connection, answer, _LOOKED_AT)
+    found = _open(connection, answer, _LOOKED_AT, waiting=True)
     for part in found:
+        waits = newest(connection, part).state in _UNSENT  # and its chat with it
+        give_up_at = Millis(now + (min(give_up_after_ms, LOOK_FOR_MS) if waits else give_up_after_ms))
         for each in copies(connection, part):
-            look(connection, each, Millis(now + give_up_after_ms), now, further=further)
+            look(connection, each, give_up_at, now, further=further)
     announce(connection, RETURNS)
     return bool(found)
 
@@ -120,13 +122,14 @@ def copies(connection: Connection, part: Part) -> list[Part]:
     return [part, *may_be_there(connection, part)]
 
 
-def unproved(connection: Connection, answer: AnswerNow) -> Part | None:
+def unproved(connection: Connection, answer: AnswerNow, *, waiting: bool = False) -> Part | None:
     """The first part of the answer that was attempted and is not proved, or cannot be delivered.
 
     Not one that repeats what is delivered: the asker has that. Where it was definitely not sent anew, and what it
-    repeats may be there, that is the one. Under ``lock_chats_of`` it stays as it is until the transaction ends.
+    repeats may be there, that is the one; ``waiting``: also where it waits to be sent anew. Under ``lock_chats_of`` it
+    stays as it is until the transaction ends.
     """
-    return next(iter(_open(connection, answer, (*_LOOKED_AT, State.UNDELIVERABLE))), None)
+    return next(iter(_open(connection, answer, (*_LOOKED_AT, State.UNDELIVERABLE), waiting=waiting)), None)
 
 
 def newest(connection: Connection, part: Part) -> Part:
@@ -238,15 +241,16 @@ def _parts(connection: Connection, answer: AnswerNow) -> list[Part]:
     return [from_row(cast("Row", row)) for row in connection.execute(query).mappings().all()]
 
 
-def _open(connection: Connection, answer: AnswerNow, states: Collection[State]) -> list[Part]:
+def _open(connection: Connection, answer: AnswerNow, states: Collection[State], *, waiting: bool = False) -> list[Part]:
     """The answer's parts in these states, as they show, that repeat nothing of which the asker is known to have it."""
     owed = [part for part in _parts(connection, answer) if earlier(connection, part) is not Earlier.DELIVERED]
-    return [shown for part in owed if (shown := _shown(connection, part)).state in states]
+    hides = (*_NOT_SENT, *_UNSENT) if waiting else _NOT_SENT
+    return [shown for part in owed if (shown := _shown(connection, part, hides)).state in states]
 
 
-def _shown(connection: Connection, part: Part) -> Part:
-    """The part, or what it repeats, where that may be there and the part is known not to be (``answering``)."""
-    before = may_be_there(connection, part) if part.state in _NOT_SENT else []
+def _shown(connection: Connection, part: Part, hides: Collection[State]) -> Part:
+    """The part, or what it repeats, where that may be there and the part is in a state that says nothing of it."""
+    before = may_be_there(connection, part) if part.state in hides else []
     return before[0] if before else part
 
 

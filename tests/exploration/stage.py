@@ -219,7 +219,8 @@ class Stage:
 
     async def bot_removed(self) -> None:
         self.provider.gone = True
-        await self.world.accept(bot_removed(self.question.chat_id, self.clock.now()))
+        asked = max(each.created_at or 0 for each in (self.question, self.other))  # by the provider's clock
+        await self.world.accept(bot_removed(self.question.chat_id, max(self.clock.now(), asked)))
 
     async def chat_disbanded(self) -> None:
         self.provider.gone = True

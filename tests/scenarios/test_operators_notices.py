@@ -228,3 +228,17 @@ async def test_one_that_was_refused_anew_hides_no_first_one(tmp_path: Path) -> N
         home.provider.say(route(reply_to=f"om_q{request}"), text("which one?"))
         assert await home.outcome(await home.act(request, Resend("not there"))) == "proved"
         assert ((await home.shown(request))["notice"], len(home.provider.messages)) == (None, 1)
+
+
+async def test_one_that_was_given_up_anew_is_seen(tmp_path: Path) -> None:
+    """It waited, and could not be looked for before it was sent anew."""
+    async with desk(tmp_path) as home:
+        request = await unproved(home)
+        home.provider.prepare_faults += [refused(Refusal.OFFLINE)] * 1000
+        assert await home.outcome(await home.act(request, Resend("not there"))) == "queued"
+        home.clock.move(60_000)
+        home.provider.list_faults += [NotPermitted(1)] * 1000
+        home.provider.prepare_faults.clear()
+        await ended(home, request, "superseded")
+        unread = {"status": "explicit_unverified", "error": "provider_verification_unavailable"}
+        assert (await home.shown(request))["notice"] == unread

@@ -91,6 +91,26 @@ async def test_what_was_decided_later_does_not_overtake_it(tmp_path: Path) -> No
         assert texts(home) == ["one", "later"]
 
 
+@pytest.mark.parametrize("act", ["verify", "found"])
+async def test_what_a_waiting_resend_repeats_can_be_looked_for(tmp_path: Path, act: str) -> None:
+    async with desk(tmp_path) as home:
+        request = await lost(home, "one")
+        (message,) = home.provider.messages
+        await waits(home, request)
+        message.hidden_until = 0
+        acts = {"verify": Verify(), "found": Found(message.message_id)}
+        assert await home.outcome(await home.act(request, acts[act])) == "proved"
+        home.provider.prepare_faults.clear()
+        assert (await home.settle(request)).status == "delivered"
+
+        async def given_up() -> bool:
+            return await states(home, request) == ["delivered", "superseded"]
+
+        await home.until(given_up)
+        assert texts(home) == ["one"]
+        assert await home.refused(request, Resend("again")) == "not_resendable"
+
+
 async def test_where_nobody_can_look_an_operator_is_asked_again(tmp_path: Path) -> None:
     async with desk(tmp_path) as home:
         request = await lost(home, "one", "two")
