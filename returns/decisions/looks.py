@@ -35,6 +35,12 @@ class Unsure:
     error: Error | None
     since: Millis
     """Since when it stands so."""
+    only_read: bool = False
+    """Whether a message was read that is not it, and the history was not searched since."""
+
+    def needs_look(self, now: Millis) -> bool:
+        """Whether what is known is not enough to send it once more."""
+        return self.only_read or is_stale(self.since, now)
 
 
 class Before(Enum):
@@ -56,13 +62,9 @@ def is_stale(since: Millis, now: Millis) -> bool:
 
 
 def before_sending(repeated: Sequence[Unsure], now: Millis) -> Before:
-    """What comes before a part is sent that repeats these.
-
-    Looks that were ordered together count together, however long one of them took.
-    """
+    """What comes before a part is sent that repeats these: the last look for each of them has to count still."""
     if any(each.state is State.VERIFICATION_REQUIRED for each in repeated):
         return Before.WAIT
     if any(each.error not in NOT_THERE for each in repeated):
         return Before.ASK
-    fresh = not repeated or any(not is_stale(each.since, now) for each in repeated)
-    return Before.NOTHING if fresh else Before.LOOK
+    return Before.LOOK if any(each.needs_look(now) for each in repeated) else Before.NOTHING

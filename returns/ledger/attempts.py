@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, or_, select, update
 
 from returns.decisions.document import Document
 from returns.decisions.keys import idempotency_key, route_digest
@@ -14,6 +14,7 @@ from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.refusals import Plan, Refusing, after_send, before_send
 from returns.delivery import ERRORS, Error, Event, State
 from returns.ids import AppName, IdempotencyKey, Millis, PartId, SubjectId
+from returns.ledger.disproved import only_read
 from returns.ledger.due import is_head
 from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
@@ -105,19 +106,24 @@ def _turned_up(connection: Connection, part: Part, now: Millis, policy: ReturnsP
 
 def _looks_first(connection: Connection, part: Part, now: Millis, policy: ReturnsPolicy) -> bool:
     """Whether what this part repeats has to be looked for before it is sent; it waited since an operator ordered it."""
-    repeated = may_be_there(connection, part)
-    match before_sending([Unsure(each.state, each.error, each.updated_at) for each in repeated], now):
+    repeated = [(each, _unsure(connection, each)) for each in may_be_there(connection, part)]
+    match before_sending([unsure for _, unsure in repeated], now):
         case Before.NOTHING:
             return False
         case Before.LOOK:
-            for each in repeated:
-                look(connection, each, Millis(now + LOOK_FOR_MS), now, further=True)
+            for each, unsure in repeated:
+                if unsure.needs_look(now):
+                    look(connection, each, Millis(now + LOOK_FOR_MS), now, further=True)
             wait_in_place(connection, part, Millis(now + policy.lease_ms))
         case Before.WAIT:
             wait_in_place(connection, part, Millis(now + policy.lease_ms))
         case Before.ASK:  # those behind it wait on: they are told once what it repeats is found
             move(connection, part, Event.SUPERSEDED, now)
     return True
+
+
+def _unsure(connection: Connection, part: Part) -> Unsure:
+    return Unsure(part.state, part.error, part.updated_at, only_read(connection, part))
 
 
 def _withhold(connection: Connection, part: Part, verdict: Verdict, now: Millis) -> None:
@@ -190,6 +196,7 @@ def _hurry_offline(connection: Connection, part: Part, now: Millis) -> None:
         parts.c.state == State.RETRY_PENDING.value,
         parts.c.error == Error.PROVIDER_OFFLINE.value,
         parts.c.due_at > now,
+        or_(parts.c.lease_until.is_(None), parts.c.lease_until <= now),
     )
     connection.execute(
         update(parts).where(parts.c.part_id.in_(waiting.with_for_update(skip_locked=True))).values(due_at=now)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, or_, select, update
 
 from returns.delivery import ERRORS, Error, Event, State, advance
 from returns.ids import Millis, ReturnId
@@ -94,6 +94,7 @@ _FORWARD: Final = Prepared(
         .scalar_subquery(),
         parts.c.state == State.QUEUED.value,
         parts.c.due_at > bindparam("now"),
+        or_(parts.c.lease_until.is_(None), parts.c.lease_until <= bindparam("now")),
     )
     .values(due_at=bindparam("now"))
 )

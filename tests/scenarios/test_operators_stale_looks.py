@@ -14,7 +14,7 @@ from returns.ids import Millis
 from returns.ledger.wakeups import RETURNS_SETTLED
 from returns.ports import NotPermitted, Refusal, Route, Unknown, Unreachable, WindowPage
 from tests.support.operators import Desk, desk
-from tests.support.returns import refused, visible_of
+from tests.support.returns import refused, route, text, visible_of
 
 BEHIND_MS = 20_000
 LONG_MS = 60_000
@@ -111,6 +111,19 @@ async def test_what_a_waiting_resend_repeats_can_be_looked_for(tmp_path: Path, a
         assert await home.refused(request, Resend("again")) == "not_resendable"
 
 
+async def test_a_wrong_guess_is_no_look(tmp_path: Path) -> None:
+    """A message that an operator named was read, and is another one; the first send stands in the chat by now."""
+    async with desk(tmp_path) as home:
+        request = await lost(home, "one")
+        await waits(home, request)
+        wrong = home.provider.say(route(reply_to="om_else"), text("another"), ours=False)
+        home.clock.move(LONG_MS)
+        assert await home.outcome(await home.act(request, Found(wrong.message_id))) == "unproved"
+        home.provider.prepare_faults.clear()
+        assert (await home.settle(request)).status == "delivered"
+        assert texts(home) == ["one", "another"]
+
+
 async def test_where_nobody_can_look_an_operator_is_asked_again(tmp_path: Path) -> None:
     async with desk(tmp_path) as home:
         request = await lost(home, "one", "two")
@@ -188,7 +201,7 @@ def slow_history(home: Desk, meanwhile: Callable[[], Awaitable[object]]) -> None
     home.provider.list_window = list_window
 
 
-async def test_looks_that_were_ordered_together_count_together(tmp_path: Path) -> None:
+async def test_of_two_sends_the_stale_one_is_looked_for_again(tmp_path: Path) -> None:
     """One is read at once, and the history is searched for longer than a look counts."""
     async with desk(tmp_path, lease_ms=600_000) as home:
         request = await recalled_copy(home)
