@@ -233,6 +233,15 @@ ERRORS: Mapping[Event, Error | None] = MappingProxyType(
 SETTLED: frozenset[State] = frozenset({_S.DELIVERED, _S.EXPLICIT_UNVERIFIED, _S.UNDELIVERABLE, _S.SUPERSEDED})
 """Nothing more happens here by itself."""
 
+WAITING: frozenset[State] = frozenset({_S.QUEUED, _S.RETRY_PENDING})
+"""To be sent: nothing of it is under way, and nothing was accepted."""
+
+NOT_SENT: frozenset[State] = frozenset({_S.SUPERSEDED, _S.UNDELIVERABLE})
+"""It was definitely not accepted and will not be sent: that says nothing of what it repeats."""
+
+MAY_BE_THERE: frozenset[State] = frozenset({_S.EXPLICIT_UNVERIFIED, _S.VERIFICATION_REQUIRED})
+"""It was sent, and nobody knows whether it is there."""
+
 FINAL: frozenset[State] = frozenset({_S.DELIVERED, _S.UNDELIVERABLE, _S.SUPERSEDED})
 """No event leads out of these."""
 

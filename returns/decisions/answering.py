@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from returns.delivery import Error, State, Verification, needs_operator, worst
+from returns.delivery import MAY_BE_THERE, NOT_SENT, Error, State, Verification, needs_operator, worst
 from returns.ids import Millis
-
-_NOT_SENT = (State.SUPERSEDED, State.UNDELIVERABLE)
-_MAY_BE_THERE = (State.EXPLICIT_UNVERIFIED, State.VERIFICATION_REQUIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ def _told(before: Standing, standing: Standing) -> Standing:
     Or, where the later one is known not to be there, the one of which that is not known.
     """
     if before.state is not State.DELIVERED:
-        return before if standing.state in _NOT_SENT and before.state in _MAY_BE_THERE else standing
+        return before if standing.state in NOT_SENT and before.state in MAY_BE_THERE else standing
     proved_again = standing.state is State.DELIVERED
     return standing if proved_again and _proved_at(standing) < _proved_at(before) else before
 

@@ -9,18 +9,17 @@ from sqlalchemy import Connection, or_, select, update
 
 from returns.decisions.document import Document
 from returns.decisions.keys import idempotency_key, route_digest
-from returns.decisions.looks import LOOK_FOR_MS, Before, Unsure, before_sending
+from returns.decisions.looks import LOOK_FOR_MS, Before, before_sending
 from returns.decisions.policy import ReturnsPolicy
 from returns.decisions.refusals import Plan, Refusing, after_send, before_send
 from returns.delivery import ERRORS, Error, Event, State
 from returns.ids import AppName, IdempotencyKey, Millis, PartId, SubjectId
-from returns.ledger.disproved import only_read
 from returns.ledger.due import is_head
 from returns.ledger.facts import Fact
 from returns.ledger.lanes import SEND
 from returns.ledger.locators import Kept, Source, keep, learn
 from returns.ledger.locking import lock_chat_of
-from returns.ledger.looking import look
+from returns.ledger.looking import look, unsure
 from returns.ledger.moves import Told, move, note, release_next, step_aside, wait_in_place
 from returns.ledger.outbox import supersede_from
 from returns.ledger.parts import Part, body_of, held, load, route_of
@@ -106,13 +105,13 @@ def _turned_up(connection: Connection, part: Part, now: Millis, policy: ReturnsP
 
 def _looks_first(connection: Connection, part: Part, now: Millis, policy: ReturnsPolicy) -> bool:
     """Whether what this part repeats has to be looked for before it is sent; it waited since an operator ordered it."""
-    repeated = [(each, _unsure(connection, each)) for each in may_be_there(connection, part)]
-    match before_sending([unsure for _, unsure in repeated], now):
+    repeated = [(each, unsure(connection, each)) for each in may_be_there(connection, part)]
+    match before_sending([known for _, known in repeated], now):
         case Before.NOTHING:
             return False
         case Before.LOOK:
-            for each, unsure in repeated:
-                if unsure.needs_look(now):
+            for each, known in repeated:
+                if known.needs_look(now):
                     look(connection, each, Millis(now + LOOK_FOR_MS), now, further=True)
             wait_in_place(connection, part, Millis(now + policy.lease_ms))
         case Before.WAIT:
@@ -120,10 +119,6 @@ def _looks_first(connection: Connection, part: Part, now: Millis, policy: Return
         case Before.ASK:  # those behind it wait on: they are told once what it repeats is found
             move(connection, part, Event.SUPERSEDED, now)
     return True
-
-
-def _unsure(connection: Connection, part: Part) -> Unsure:
-    return Unsure(part.state, part.error, part.updated_at, only_read(connection, part))
 
 
 def _withhold(connection: Connection, part: Part, verdict: Verdict, now: Millis) -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
+from returns.decisions.looks import Unsure
 from returns.delivery import Event, unread
 from returns.ids import Millis
-from returns.ledger.disproved import disproved
+from returns.ledger.disproved import disproved, only_read
 from returns.ledger.facts import Fact
 from returns.ledger.locators import Source, locator_of, set_aside
 from returns.ledger.moves import Told, move, note
 from returns.ledger.parts import Part
+
+
+def unsure(connection: Connection, part: Part) -> Unsure:
+    """What is known of a part that may be there."""
+    return Unsure(part.state, part.error, part.updated_at, only_read(connection, part))
 
 
 def look(connection: Connection, part: Part, give_up_at: Millis, now: Millis, *, further: bool) -> None:

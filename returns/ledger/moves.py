@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, cast
 
-from sqlalchemy import Connection, bindparam, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, or_, select, update
 
 from returns.delivery import ERRORS, Error, Event, State, advance
 from returns.ids import Millis, ReturnId
@@ -38,30 +38,17 @@ _NEXT: Final = Prepared(
     .values(lane=SEND, error=None, due_at=bindparam("now"), updated_at=bindparam("now")),
 )
 
-_RETURN_TO_CHAT: Final = Prepared(
-    update(parts)
-    .where(
-        parts.c.return_id == bindparam("of_return"),
-        parts.c.position == bindparam("at"),
-        parts.c.state.in_([bindparam("queued", State.QUEUED.value), bindparam("refused", State.RETRY_PENDING.value)]),
-        parts.c.lane.is_(None),
-    )
-    .values(lane=SEND),
-)
-"""It was due when it stepped aside, and keeps its place before what became due since."""
-
 _GO_ON: Final = Prepared(
     update(parts)
     .where(
         parts.c.return_id == bindparam("of_return"),
         parts.c.position == bindparam("at"),
         parts.c.state.in_([bindparam("queued", State.QUEUED.value), bindparam("refused", State.RETRY_PENDING.value)]),
-        parts.c.lease_owner.is_(None),
-        parts.c.lease_until.is_not(None),
+        or_(parts.c.lane.is_(None), and_(parts.c.lease_owner.is_(None), parts.c.lease_until.is_not(None))),
     )
-    .values(lease_until=None, due_at=parts.c.updated_at),
+    .values(lane=SEND, lease_until=None, due_at=parts.c.updated_at),
 )
-"""See ``wait_in_place``: it keeps its place before what became due since."""
+"""What stepped aside, or waited in its place, was due then, and keeps its place before what became due since."""
 
 _SHOWN: Final = {"attempts": "attempt", "verification": "verification", "placement": "placement"}
 """Columns that a move may change, and what its fact calls them."""
@@ -204,11 +191,11 @@ def _follow(connection: Connection, part: Part, target: State, now: Millis) -> N
     if target is State.DELIVERED:
         release_next(connection, part, now)
         for return_id, position in repeated_by(connection, part):
-            _return_to_chat(connection, return_id, position)
+            _go_on(connection, return_id, position)
             _release(connection, return_id, position + 1, now)
     elif target in (State.EXPLICIT_UNVERIFIED, State.UNDELIVERABLE):
         for return_id, position in repeated_by(connection, part):
-            _return_to_chat(connection, return_id, position)
+            _go_on(connection, return_id, position)
         if earlier(connection, part) is Earlier.DELIVERED:
             release_next(connection, part, now)
         else:
@@ -236,8 +223,7 @@ def wait_in_place(connection: Connection, part: Part, until: Millis) -> None:
     write(connection, part, {"lease_until": until, "lease_owner": None, "due_at": until})
 
 
-def _return_to_chat(connection: Connection, return_id: ReturnId, position: int) -> None:
-    _RETURN_TO_CHAT.run(connection, {"of_return": return_id, "at": position})
+def _go_on(connection: Connection, return_id: ReturnId, position: int) -> None:
     _GO_ON.run(connection, {"of_return": return_id, "at": position})
 
 

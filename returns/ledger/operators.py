@@ -13,16 +13,16 @@ from typing import Final, cast
 
 from sqlalchemy import Connection, func, select, update
 
-from returns.decisions.looks import LOOK_FOR_MS, is_stale
+from returns.decisions.looks import LOOK_FOR_MS
 from returns.decisions.policy import ReturnsPolicy
-from returns.delivery import Error, Event, State
+from returns.delivery import MAY_BE_THERE, NOT_SENT, WAITING, Error, Event, State
 from returns.ids import MessageId, Millis, ReturnId, SubjectId
 from returns.ledger.answer_now import AnswerNow
-from returns.ledger.disproved import disproved, only_read
+from returns.ledger.disproved import disproved
 from returns.ledger.facts import Fact
 from returns.ledger.locators import Holder, Kept, Source, holders, keep, locator_of, set_aside
 from returns.ledger.locking import lock_chats_of
-from returns.ledger.looking import look
+from returns.ledger.looking import look, unsure
 from returns.ledger.moves import Told, move, note, write
 from returns.ledger.outbox import NewReturn, ReturnKind, enqueue, supersede_from
 from returns.ledger.parts import Part, body_of, from_row, route_of, selection, way_of
@@ -33,10 +33,6 @@ from returns.ledger.wakeups import RETURNS, announce
 from returns.ports import Locator
 
 GIVE_UP_AFTER_MS: Final = ReturnsPolicy().give_up_after_ms
-
-_LOOKED_AT = (State.EXPLICIT_UNVERIFIED, State.VERIFICATION_REQUIRED)
-_UNSENT = (State.QUEUED, State.RETRY_PENDING)
-_NOT_SENT = (State.SUPERSEDED, State.UNDELIVERABLE)
 
 
 class Naming(Enum):
@@ -90,9 +86,9 @@ def look_at(
 
     ``further``: also a message that the send's own answer named, and that proved to be another one, is set aside.
     """
-    found = _open(connection, answer, _LOOKED_AT, waiting=True)
+    found = _open(connection, answer, MAY_BE_THERE, waiting=True)
     for part in found:
-        waits = newest(connection, part).state in _UNSENT  # and its chat with it
+        waits = newest(connection, part).state in WAITING  # and its chat with it
         give_up_at = Millis(now + (min(give_up_after_ms, LOOK_FOR_MS) if waits else give_up_after_ms))
         for each in copies(connection, part):
             look(connection, each, give_up_at, now, further=further)
@@ -112,9 +108,7 @@ def look_further(connection: Connection, part: Part, now: Millis, *, give_up_aft
 
 
 def _needs_look(connection: Connection, part: Part, now: Millis) -> bool:
-    if part.state is not State.EXPLICIT_UNVERIFIED:
-        return False
-    return only_read(connection, part) or is_stale(part.updated_at, now)
+    return part.state is State.EXPLICIT_UNVERIFIED and unsure(connection, part).needs_look(now)
 
 
 def copies(connection: Connection, part: Part) -> list[Part]:
@@ -129,7 +123,7 @@ def unproved(connection: Connection, answer: AnswerNow, *, waiting: bool = False
     repeats may be there, that is the one; ``waiting``: also where it waits to be sent anew. Under ``lock_chats_of`` it
     stays as it is until the transaction ends.
     """
-    return next(iter(_open(connection, answer, (*_LOOKED_AT, State.UNDELIVERABLE), waiting=waiting)), None)
+    return next(iter(_open(connection, answer, MAY_BE_THERE | {State.UNDELIVERABLE}, waiting=waiting)), None)
 
 
 def newest(connection: Connection, part: Part) -> Part:
@@ -146,7 +140,7 @@ def name_message(
     connection: Connection, part: Part, message: MessageId, now: Millis, *, give_up_after_ms: int = GIVE_UP_AFTER_MS
 ) -> Naming:
     """Take an operator's word for where the part's message is, and have it read: only that proves it."""
-    if part.state not in _LOOKED_AT:
+    if part.state not in MAY_BE_THERE:
         return Naming.NOT_OPEN
     known = locator_of(connection, part.part_id)
     if known is None or known[0].message_id != message:
@@ -183,7 +177,7 @@ def send_anew(connection: Connection, part: Part, return_id: ReturnId, now: Mill
     rest = _rest(connection, part)
     kind = ReturnKind(part.kind)
     documents = tuple(body_of(connection, each) for each in rest)
-    if any(each.state not in (*_UNSENT, *_NOT_SENT) for each in rest[1:]):
+    if any(each.state not in WAITING | NOT_SENT for each in rest[1:]):
         return False  # one of those behind it was sent by itself
     if not write(connection, part, {"updated_at": now}):
         return False
@@ -227,7 +221,7 @@ def stop_sending(connection: Connection, subject: SubjectId, now: Millis) -> int
     rows = (
         connection.execute(
             selection()
-            .where(parts.c.subject_id == subject, parts.c.state.in_([state.value for state in _UNSENT]))
+            .where(parts.c.subject_id == subject, parts.c.state.in_([state.value for state in WAITING]))
             .order_by(parts.c.return_seq, parts.c.position)
         )
         .mappings()
@@ -244,7 +238,7 @@ def _parts(connection: Connection, answer: AnswerNow) -> list[Part]:
 def _open(connection: Connection, answer: AnswerNow, states: Collection[State], *, waiting: bool = False) -> list[Part]:
     """The answer's parts in these states, as they show, that repeat nothing of which the asker is known to have it."""
     owed = [part for part in _parts(connection, answer) if earlier(connection, part) is not Earlier.DELIVERED]
-    hides = (*_NOT_SENT, *_UNSENT) if waiting else _NOT_SENT
+    hides = WAITING | NOT_SENT if waiting else NOT_SENT
     return [shown for part in owed if (shown := _shown(connection, part, hides)).state in states]
 
 

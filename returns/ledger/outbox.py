@@ -12,7 +12,7 @@ from returns.decisions.bodies import to_json
 from returns.decisions.document import Document
 from returns.decisions.fingerprint import fingerprint, visible
 from returns.decisions.keys import body_digest, chat_key, idempotency_key, part_id, route_digest
-from returns.delivery import Event, State
+from returns.delivery import WAITING, Event, State
 from returns.ids import ChatKey, Millis, ReturnId, SubjectId
 from returns.ledger import answers
 from returns.ledger.facts import Fact, record
@@ -53,7 +53,7 @@ _PART: Final = Prepared(
 _BODY: Final = Prepared(insert(part_bodies), ("part_id", "document"))
 
 
-_WAITING: Final = (State.QUEUED.value, State.RETRY_PENDING.value)
+_WAITING: Final = tuple(state.value for state in WAITING)
 
 
 class ReturnKind(Enum):

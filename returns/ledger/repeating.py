@@ -13,7 +13,7 @@ from typing import Final, cast
 from sqlalchemy import Connection, bindparam, select
 
 from returns.decisions.answering import kept_of_replaced
-from returns.delivery import State
+from returns.delivery import MAY_BE_THERE, State
 from returns.ids import PartId, ReturnId
 from returns.ledger.parts import Part, load
 from returns.ledger.prepared import Prepared, Row
@@ -65,8 +65,7 @@ def may_be_there(connection: Connection, part: Part) -> list[Part]:
     rows = list(_repeats(connection, part))
     if any(row["state"] == State.DELIVERED.value for row in rows):
         return []
-    unknown = (State.EXPLICIT_UNVERIFIED.value, State.VERIFICATION_REQUIRED.value)
-    ids = [PartId(cast("str", row["part_id"])) for row in rows if row["state"] in unknown]
+    ids = [PartId(cast("str", row["part_id"])) for row in rows if State(row["state"]) in MAY_BE_THERE]
     return [found for each in ids if (found := load(connection, each)) is not None]
 
 

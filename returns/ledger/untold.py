@@ -6,12 +6,12 @@ from enum import Enum
 
 from sqlalchemy import Connection, or_, select
 
-from returns.delivery import State
+from returns.delivery import NOT_SENT, WAITING, State
 from returns.ids import SubjectId
 from returns.ledger.outbox import ReturnKind
 from returns.ledger.tables import parts, returns
 
-_NOT_TOLD = frozenset({State.QUEUED, State.RETRY_PENDING, State.SUPERSEDED, State.UNDELIVERABLE})
+_NOT_TOLD = WAITING | NOT_SENT
 """States in which a part was definitely not accepted."""
 
 
